@@ -1,0 +1,282 @@
+//! Rules: differences that do not count, as data, each with its origin and reason.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::key::KeyRef;
+use crate::pointer::{Pattern, Pointer};
+use crate::value::Value;
+
+/// Where a rule comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Shipped with Driftline.
+    Builtin,
+    /// From a published resource schema.
+    Schema,
+    /// From a property transform of a schema.
+    Transform,
+    /// A guess that is usually right; a tier of its own that can be switched off.
+    Heuristic,
+    /// Written by the user; says where.
+    User(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Builtin => f.write_str("builtin"),
+            Origin::Schema => f.write_str("schema"),
+            Origin::Transform => f.write_str("transform"),
+            Origin::Heuristic => f.write_str("heuristic"),
+            Origin::User(place) => write!(f, "user: {place}"),
+        }
+    }
+}
+
+/// What a rule says of the places it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// Differences here, and beneath, do not count.
+    Ignore,
+    /// The value changes by itself: counters, timestamps, annotations. Excuses like `Ignore`, but says why.
+    Volatile,
+    /// The order of this array does not count.
+    Unordered,
+    /// Absent means this value.
+    Default(Value),
+    /// Two forms of one meaning.
+    Equivalent(Equivalence),
+}
+
+impl RuleKind {
+    pub fn name(&self) -> &'static str {
+        match self {
+            RuleKind::Ignore => "ignore",
+            RuleKind::Volatile => "volatile",
+            RuleKind::Unordered => "unordered",
+            RuleKind::Default(_) => "default",
+            RuleKind::Equivalent(_) => "equivalent",
+        }
+    }
+}
+
+/// When two unequal values mean the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Equivalence {
+    /// Text that differs in upper and lower case only.
+    Case,
+    /// A number or a truth value, and the text that spells it.
+    Spelling,
+    /// Null, an empty object or array, an empty text, and absence.
+    Empty,
+    /// Any two of these values.
+    Values(Vec<Value>),
+}
+
+impl Equivalence {
+    pub fn holds(&self, expected: Option<&Value>, actual: Option<&Value>) -> bool {
+        match self {
+            Equivalence::Case => match (expected, actual) {
+                (Some(Value::String(a)), Some(Value::String(b))) => a.to_lowercase() == b.to_lowercase(),
+                _ => false,
+            },
+            Equivalence::Spelling => match (expected, actual) {
+                (Some(Value::String(text)), Some(other @ (Value::Number(_) | Value::Bool(_))))
+                | (Some(other @ (Value::Number(_) | Value::Bool(_))), Some(Value::String(text))) => {
+                    *text == other.to_json()
+                }
+                _ => false,
+            },
+            Equivalence::Empty => is_empty(expected) && is_empty(actual),
+            Equivalence::Values(values) => match (expected, actual) {
+                (Some(a), Some(b)) => values.contains(a) && values.contains(b),
+                _ => false,
+            },
+        }
+    }
+}
+
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(Value::Bool(_) | Value::Number(_)) => false,
+    }
+}
+
+/// Text in which `*` stands for any run of characters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Glob(String);
+
+impl Glob {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn matches_everything(&self) -> bool {
+        self.0.chars().all(|char| char == '*')
+    }
+
+    pub fn matches(&self, text: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().expect("split gives at least one part");
+        let Some(mut rest) = text.strip_prefix(first) else { return false };
+        let mut last = None;
+        for part in parts {
+            if let Some(part) = last.replace(part) {
+                match rest.find(part) {
+                    Some(at) => rest = &rest[at + part.len()..],
+                    None => return false,
+                }
+            }
+        }
+        match last {
+            Some(part) => rest.ends_with(part),
+            None => rest.is_empty(),
+        }
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which resources a rule speaks of. What is not given is not asked.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Subject {
+    pub kind: Option<Glob>,
+    pub place: Option<Glob>,
+    pub id: Option<Glob>,
+    pub source: Option<Glob>,
+}
+
+impl Subject {
+    pub fn matches(&self, key: KeyRef<'_>, source: &str) -> bool {
+        let fits = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
+        fits(&self.kind, key.kind) && fits(&self.place, key.place) && fits(&self.id, key.id) && fits(&self.source, source)
+    }
+
+    pub fn matches_everything(&self) -> bool {
+        let open = |glob: &Option<Glob>| glob.as_ref().is_none_or(Glob::matches_everything);
+        open(&self.kind) && open(&self.place) && open(&self.id) && open(&self.source)
+    }
+}
+
+/// A difference that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub subject: Subject,
+    /// Where in the properties; the root pattern `""` speaks of the whole resource.
+    pub path: Pattern,
+    pub kind: RuleKind,
+    pub origin: Origin,
+    pub reason: String,
+}
+
+impl Rule {
+    /// Whether this rule explains why `expected` and `actual` differ at `path`.
+    pub(crate) fn explains(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> bool {
+        match &self.kind {
+            RuleKind::Ignore | RuleKind::Volatile => self.path.covers(path),
+            RuleKind::Unordered => false,
+            RuleKind::Default(value) => {
+                self.path.matches(path)
+                    && matches!((expected, actual), (None, Some(other)) | (Some(other), None) if other == value)
+            }
+            RuleKind::Equivalent(equivalence) => self.path.matches(path) && equivalence.holds(expected, actual),
+        }
+    }
+}
+
+/// All rules in force, in the order in which they are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleBook {
+    rules: Vec<Rule>,
+}
+
+/// The rules that speak of one resource, each with its number in the book.
+#[derive(Clone, Debug, Default)]
+pub struct Applicable<'a>(pub(crate) Vec<(usize, &'a Rule)>);
+
+impl RuleBook {
+    pub fn new(rules: Vec<Rule>) -> Self {
+        Self { rules }
+    }
+
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    pub fn applicable(&self, key: KeyRef<'_>, source: &str) -> Applicable<'_> {
+        let rules = self.rules.iter().enumerate().filter(|(_, rule)| rule.subject.matches(key, source));
+        Applicable(rules.collect())
+    }
+}
+
+impl<'a> Applicable<'a> {
+    pub fn all(book: &'a RuleBook) -> Self {
+        Self(book.rules.iter().enumerate().collect())
+    }
+
+    pub(crate) fn unordered(&self, path: &Pointer) -> Option<usize> {
+        self.0.iter().find(|(_, rule)| rule.kind == RuleKind::Unordered && rule.path.matches(path)).map(|(at, _)| *at)
+    }
+
+    pub(crate) fn explaining(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> Option<usize> {
+        self.0.iter().find(|(_, rule)| rule.explains(path, expected, actual)).map(|(at, _)| *at)
+    }
+
+    /// The rule that excuses the resource's being there at all.
+    pub fn ignoring_whole(&self) -> Option<usize> {
+        self.explaining(&Pointer::root(), None, None)
+    }
+}
+
+/// What Driftline ships: values known to change by themselves in the sources of the first document.
+pub fn builtin() -> Vec<Rule> {
+    const VOLATILE: &[(&str, &str, &str)] = &[
+        ("*", "/**/evaluatedAt", "when a compliance rule last ran is not a state of the resource"),
+        ("*", "/**/approximateMessageCount", "the number of messages waiting changes with every message"),
+    ];
+    let rule = |(kind, path, reason): &(&str, &str, &str)| Rule {
+        subject: Subject { kind: Some(Glob::new(*kind)), ..Subject::default() },
+        path: path.parse().expect("a pattern written above"),
+        kind: RuleKind::Volatile,
+        origin: Origin::Builtin,
+        reason: (*reason).to_owned(),
+    };
+    VOLATILE.iter().map(rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_texts() {
+        for (glob, text, matches) in [
+            ("AWS::EC2::*", "AWS::EC2::VPC", true),
+            ("AWS::EC2::*", "AWS::S3::Bucket", false),
+            ("*", "", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c", false),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("*abc", "xabc", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(Glob::new(glob).matches(text), matches, "{glob} {text}");
+        }
+    }
+}
