@@ -6,6 +6,7 @@
 pub mod canonical;
 pub mod compare;
 pub mod coverage;
+pub mod judge;
 pub mod key;
 pub mod name;
 pub mod observation;

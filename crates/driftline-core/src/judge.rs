@@ -1,0 +1,128 @@
+//! One resource, both sides of it, and what that means: the table of [`crate::verdict`] with its reasons.
+
+use crate::compare::{Change, Comparison, Excused, compare};
+use crate::coverage::{Coverage, Outcome};
+use crate::key::KeyRef;
+use crate::pointer::Pointer;
+use crate::rule::RuleBook;
+use crate::value::Value;
+use crate::verdict::{DriftKind, Sight, Status, verdict};
+
+/// What one side has to say of a resource.
+#[derive(Clone, Debug)]
+pub struct Side<'a> {
+    pub value: Option<&'a Value>,
+    pub coverage: &'a Coverage,
+}
+
+impl Side<'_> {
+    fn sight(&self, key: KeyRef<'_>) -> Sight {
+        match self.value {
+            Some(_) => Sight::Present,
+            None if self.coverage.is_complete(key.kind, key.place) => Sight::Absent,
+            None => Sight::Unseen,
+        }
+    }
+}
+
+/// What is said of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    pub status: Status,
+    pub kind: Option<DriftKind>,
+    pub changes: Vec<Change>,
+    pub excused: Vec<Excused>,
+    /// Why it was not checked.
+    pub reason: Option<String>,
+}
+
+/// Judges one resource; `None` when there is nothing on either side.
+pub fn judge(key: KeyRef<'_>, source: &str, expected: &Side<'_>, live: &Side<'_>, book: &RuleBook) -> Option<Judgement> {
+    let (expected_sight, live_sight) = (expected.sight(key), live.sight(key));
+    let rules = book.applicable(key, source);
+    let mut found = match (expected.value, live.value) {
+        (Some(expected), Some(live)) => compare(expected, live, &rules),
+        _ => Comparison::default(),
+    };
+    let (mut status, kind) = verdict(expected_sight, live_sight, !found.changes.is_empty())?;
+    if status == Status::NotChecked {
+        return Some(not_checked(key, expected.coverage, live.coverage));
+    }
+    if status == Status::Unknown
+        && let Some(rule) = rules.ignoring_whole()
+    {
+        // Being there at all is what is excused. That something is gone never is: accept it, with a reason.
+        let change = Change { path: Pointer::root(), expected: None, actual: live.value.cloned() };
+        found.excused.push(Excused { change, rule });
+        status = Status::InSync;
+    }
+    Some(Judgement { status, kind, changes: found.changes, excused: found.excused, reason: None })
+}
+
+/// The judgement on something that one of the two sides did not look at.
+pub fn not_checked(key: KeyRef<'_>, expected: &Coverage, live: &Coverage) -> Judgement {
+    let why = |side: &str, coverage: &Coverage| match coverage.outcome(key.kind, key.place) {
+        Some(Outcome::Complete) => None,
+        Some(Outcome::Partial { reason }) => Some(format!("{side} listing was partial: {reason}")),
+        None => Some(format!("{side} observation did not look there")),
+    };
+    let reason = why("the live", live)
+        .or_else(|| why("the baseline's", expected))
+        .unwrap_or_else(|| "the baseline's observation did not see it".into());
+    Judgement {
+        status: Status::NotChecked,
+        kind: None,
+        changes: Vec::new(),
+        excused: Vec::new(),
+        reason: Some(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coverage::Extent;
+    use crate::rule::{Glob, Origin, Rule, RuleKind, Subject};
+
+    const KEY: KeyRef<'_> = KeyRef { kind: "T", place: "p", id: "x" };
+
+    fn ignoring_type() -> RuleBook {
+        RuleBook::new(vec![Rule {
+            subject: Subject { kind: Some(Glob::new("T")), ..Subject::default() },
+            path: "".parse().expect("the root is a pattern"),
+            kind: RuleKind::Ignore,
+            origin: Origin::Builtin,
+            reason: "a test says so".into(),
+        }])
+    }
+
+    fn status(expected: Option<i64>, live: Option<i64>, live_complete: bool, book: &RuleBook) -> Option<Status> {
+        let complete = Coverage::complete();
+        let mut partial = Coverage::new();
+        let outcome = Outcome::Partial { reason: "throttled".into() };
+        partial.record(Extent { kind: "T".into(), place: "p".into() }, outcome);
+        let (expected, live) = (expected.map(Value::from), live.map(Value::from));
+        let live_coverage = if live_complete { &complete } else { &partial };
+        let sides = (
+            Side { value: expected.as_ref(), coverage: &complete },
+            Side { value: live.as_ref(), coverage: live_coverage },
+        );
+        judge(KEY, "s", &sides.0, &sides.1, book).map(|judgement| judgement.status)
+    }
+
+    #[test]
+    fn a_listing_cut_short_is_not_a_deletion() {
+        let none = RuleBook::default();
+        assert_eq!(status(Some(1), None, true, &none), Some(Status::Drifted));
+        assert_eq!(status(Some(1), None, false, &none), Some(Status::NotChecked));
+        assert_eq!(status(Some(1), Some(2), false, &none), Some(Status::Drifted), "what was seen was seen");
+    }
+
+    #[test]
+    fn ignoring_a_resource_excuses_its_changes_and_its_being_new_but_never_its_being_gone() {
+        let book = ignoring_type();
+        assert_eq!(status(Some(1), Some(2), true, &book), Some(Status::InSync));
+        assert_eq!(status(None, Some(2), true, &book), Some(Status::InSync));
+        assert_eq!(status(Some(1), None, true, &book), Some(Status::Drifted));
+    }
+}

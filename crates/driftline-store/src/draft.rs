@@ -1,0 +1,663 @@
+//! A commit in the making: resources come in one by one, and only what changed is kept.
+
+use std::collections::{BTreeMap, HashMap};
+
+use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey, StreamId};
+use jiff::Timestamp;
+
+use crate::catalog::{Stream, Version};
+use crate::error::StoreError;
+use crate::log::{ChangeCounts, FileRef, Step, TypeCount, VersionRecord};
+use crate::net::{follow, invert};
+use crate::segment::{GROUP, Image, Op, Row, Writer, Written};
+use crate::state::{ByKey, KeyHasher, Slot, State};
+use crate::store::{StateDigest, Store};
+
+/// A change file chain is started anew when the changes weigh as much as the full image, but not for crumbs.
+const REBASE_BYTES: u64 = 256 * 1024;
+/// ... or when it has become long.
+const REBASE_VERSIONS: usize = 256;
+
+/// What a commit may do that is otherwise refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Permissions {
+    /// Accept an observation without resources although the one before had some.
+    pub empty: bool,
+    /// Accept an observation that was taken before the newest one.
+    pub older: bool,
+}
+
+/// What was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub version: u64,
+    pub rows: u64,
+    pub unseen: u64,
+    pub changes: ChangeCounts,
+    pub complete_extents: usize,
+    pub partial_extents: usize,
+    pub bytes: u64,
+}
+
+/// An observation that is being compared with the newest version while it comes in.
+#[derive(Debug)]
+pub struct Draft<'s> {
+    store: &'s mut Store,
+    header: Header,
+    parent: Option<Version>,
+    state: State,
+    hasher: KeyHasher,
+    /// The position at which each key came that the version before does not have.
+    fresh: ByKey<u32>,
+    count: u32,
+    pending: Vec<Pending>,
+    names: Names,
+}
+
+/// A resource that is new, changed, or looked at again; packed, because at first that is all of them.
+#[derive(Debug)]
+struct Pending {
+    kind: u32,
+    place: u32,
+    id_length: u32,
+    /// Id and canonical JSON, one after the other.
+    text: Box<str>,
+    content: ContentId,
+    before: Option<Before>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    content: ContentId,
+    place: (u32, u32),
+    seen: bool,
+}
+
+/// Types and places, each kept once.
+#[derive(Debug, Default)]
+struct Names {
+    numbers: HashMap<Box<str>, u32>,
+    texts: Vec<Box<str>>,
+}
+
+impl Names {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = u32::try_from(self.texts.len()).expect("fewer names than resources");
+        self.numbers.insert(text.into(), number);
+        self.texts.push(text.into());
+        number
+    }
+}
+
+impl Store {
+    /// Begins a commit of one observation.
+    pub fn draft(&mut self, header: Header) -> Result<Draft<'_>, StoreError> {
+        self.refresh()?;
+        let mut hasher = KeyHasher::new();
+        let parent = self.catalog.streams.get(&header.stream).and_then(Stream::head).cloned();
+        let state = match &parent {
+            Some(parent) => self.state(&self.catalog, &header.stream, parent.number, &mut hasher)?,
+            None => State { slots: ByKey::default(), files: Vec::new() },
+        };
+        Ok(Draft {
+            store: self,
+            header,
+            parent,
+            state,
+            hasher,
+            fresh: ByKey::default(),
+            count: 0,
+            pending: Vec::new(),
+            names: Names::default(),
+        })
+    }
+
+    /// Commits an observation that is at hand as a whole.
+    pub fn commit(
+        &mut self,
+        observation: &Observation,
+        seal_key: Option<&str>,
+        permissions: Permissions,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        let mut draft = self.draft(observation.header.clone())?;
+        for (key, properties) in observation.resources() {
+            draft.push(key.as_ref(), properties.as_ref())?;
+        }
+        draft.finish(seal_key, permissions, now)
+    }
+}
+
+impl Draft<'_> {
+    pub fn header(&mut self) -> &mut Header {
+        &mut self.header
+    }
+
+    /// How many resources have come so far.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Takes in one resource. The same key twice is an error that names both positions, counted from 1.
+    pub fn push(&mut self, key: KeyRef<'_>, properties: PropertiesRef<'_>) -> Result<(), StoreError> {
+        self.count = self.count.checked_add(1).ok_or(StoreError::TooMany)?;
+        let hash = self.hasher.hash(key);
+        let slot = self.state.slots.get_mut(&hash);
+        let first = match slot {
+            Some(slot) => std::mem::replace(&mut slot.met, self.count),
+            None => self.fresh.insert(hash, self.count).unwrap_or(0),
+        };
+        if first != 0 {
+            return Err(StoreError::Duplicate { key: Box::new(key.into()), first, second: self.count });
+        }
+        let content = properties.id();
+        let slot = self.state.slots.get(&hash);
+        let unchanged = slot.is_some_and(|slot| slot.content == content);
+        if unchanged && slot.is_some_and(|slot| slot.seen) {
+            return Ok(());
+        }
+        let mut text = String::from(key.id);
+        if !unchanged {
+            text.push_str(&properties.to_json());
+        }
+        self.pending.push(Pending {
+            kind: self.names.number(key.kind),
+            place: self.names.number(key.place),
+            id_length: u32::try_from(key.id.len()).map_err(|_| StoreError::TooMany)?,
+            text: text.into(),
+            content,
+            before: slot.map(|slot| Before { content: slot.content, place: (slot.file, slot.row), seen: slot.seen }),
+        });
+        Ok(())
+    }
+
+    /// Writes the version: all of it, or nothing.
+    pub fn finish(
+        mut self,
+        seal_key: Option<&str>,
+        permissions: Permissions,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        self.check(permissions)?;
+        if let (Some(expected), Some(found)) = (&self.store.catalog.seal_key, seal_key)
+            && expected != found
+        {
+            return Err(StoreError::OtherSealKey { expected: expected.clone(), found: found.to_owned() });
+        }
+        match self.parent {
+            None => self.finish_first(seal_key, permissions, now),
+            Some(_) => self.finish_later(seal_key, permissions, now),
+        }
+    }
+
+    fn check(&self, permissions: Permissions) -> Result<(), StoreError> {
+        let Some(parent) = &self.parent else { return Ok(()) };
+        let stream = &self.header.stream;
+        if self.header.taken_at < parent.taken_at && !permissions.older {
+            return Err(StoreError::OutOfOrder {
+                stream: stream.clone(),
+                taken_at: self.header.taken_at,
+                version: parent.number,
+                newest: parent.taken_at,
+            });
+        }
+        // An observation that saw nothing because it could look nowhere says so in its coverage, and is welcome.
+        let looked = self.header.coverage.counts().0 > 0;
+        if self.count == 0 && parent.rows > parent.unseen && looked && !permissions.empty {
+            return Err(StoreError::Empty { stream: stream.clone(), version: parent.number, rows: parent.rows });
+        }
+        Ok(())
+    }
+
+    /// The first version of a stream is a full image, written straight from what came in.
+    fn finish_first(
+        mut self,
+        seal_key: Option<&str>,
+        permissions: Permissions,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        self.fresh = ByKey::default();
+        let names = std::mem::take(&mut self.names).texts;
+        let mut pending = std::mem::take(&mut self.pending);
+        let id = |one: &Pending| one.id_length as usize;
+        pending.sort_unstable_by(|a, b| {
+            (&names[a.kind as usize], &names[a.place as usize], &a.text[..id(a)])
+                .cmp(&(&names[b.kind as usize], &names[b.place as usize], &b.text[..id(b)]))
+        });
+        let written = pending.iter().map(|one| Written {
+            op: Op::Base,
+            version: 1,
+            kind: &names[one.kind as usize],
+            place: &names[one.place as usize],
+            id: &one.text[..id(one)],
+            hash: Some(one.content),
+            prev_hash: None,
+            seen: true,
+            prev_seen: false,
+            before: None,
+            after: Some(&one.text[id(one)..]),
+        });
+        let stream = self.header.stream.clone();
+        let rows = pending.len() as u64;
+        let base = self.store.write_segment(&stream, 1, self.header.taken_at, written, rows)?;
+        let mut types: BTreeMap<String, TypeCount> = BTreeMap::new();
+        let mut digest = StateDigest::default();
+        let mut key = ResourceKey { kind: String::new(), place: Place::new(""), id: String::new() };
+        for one in &pending {
+            let (kind, place) = (&names[one.kind as usize], &names[one.place as usize]);
+            if *key.kind != **kind {
+                key.kind = kind.to_string();
+            }
+            if key.place.as_str() != &**place {
+                key.place = Place::new(place.to_string());
+            }
+            key.id.clear();
+            key.id.push_str(&one.text[..id(one)]);
+            digest.add(&key, one.content);
+            match types.get_mut(&key.kind) {
+                Some(count) => count.rows += 1,
+                None => {
+                    types.insert(key.kind.clone(), TypeCount { rows: 1, unseen: 0 });
+                }
+            }
+        }
+        let record = VersionRecord {
+            rows,
+            types: Some(types),
+            changes: ChangeCounts { add: rows, ..ChangeCounts::default() },
+            base: Some(base),
+            digest: digest.to_string(),
+            ..self.blank_record(1, seal_key)?
+        };
+        let mut raced = false;
+        let expected = stream.clone();
+        let committed = self.store.append(now, |store| {
+            raced = store.catalog.streams.contains_key(&expected);
+            if raced {
+                return Err(StoreError::Contended { tries: 0 });
+            }
+            Ok(Step::Version(Box::new(record.clone())))
+        });
+        if !raced {
+            committed?;
+            return Ok(committed_summary(&record));
+        }
+        // Someone else began this stream meanwhile: what we saw becomes the next version of it.
+        let mut again = self.store.draft(self.header.clone())?;
+        for one in &pending {
+            let text: driftline_core::Value = serde_json::from_str(&one.text[id(one)..])
+                .map_err(|error| StoreError::damaged("memory", error))?;
+            let properties = driftline_core::Properties::new(&text);
+            let key = KeyRef {
+                kind: &names[one.kind as usize],
+                place: &names[one.place as usize],
+                id: &one.text[..id(one)],
+            };
+            again.push(key, properties.as_ref())?;
+        }
+        again.finish(seal_key, permissions, now)
+    }
+
+    fn blank_record(&self, version: u64, seal_key: Option<&str>) -> Result<VersionRecord, StoreError> {
+        let coverage = self.store.write_coverage(&self.header.coverage)?;
+        let (complete_extents, partial_extents) = self.header.coverage.counts();
+        Ok(VersionRecord {
+            stream: self.header.stream.clone(),
+            version,
+            taken_at: self.header.taken_at,
+            observer: self.header.observer.clone(),
+            coverage,
+            complete_extents,
+            partial_extents,
+            rows: 0,
+            unseen: 0,
+            changes: ChangeCounts::default(),
+            types: None,
+            problems: self.header.problems.clone(),
+            delta: None,
+            base: None,
+            digest: String::new(),
+            seal_key: seal_key.map(ToOwned::to_owned),
+        })
+    }
+
+    fn finish_later(
+        mut self,
+        seal_key: Option<&str>,
+        permissions: Permissions,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        let mut rows = self.changed_rows()?;
+        // From here on the keys of the whole version are not needed any more; only the changes are.
+        self.state.slots = ByKey::default();
+        self.fresh = ByKey::default();
+        let blank = self.blank_record(0, seal_key)?;
+        let mut done: Option<(VersionRecord, u64)> = None;
+        let header = &self.header;
+        let stream = header.stream.clone();
+        let mut parent = self.parent.clone().expect("a later version has one before it");
+        let checker = |parent: &Version| -> Result<(), StoreError> {
+            if header.taken_at < parent.taken_at && !permissions.older {
+                return Err(StoreError::OutOfOrder {
+                    stream: header.stream.clone(),
+                    taken_at: header.taken_at,
+                    version: parent.number,
+                    newest: parent.taken_at,
+                });
+            }
+            Ok(())
+        };
+        self.store.append(now, |store| {
+            let head = store.catalog.stream(&stream)?.head().cloned().ok_or(StoreError::NoSuchStream(stream.clone()))?;
+            if head.number != parent.number {
+                checker(&head)?;
+                // Someone else committed to this stream meanwhile: what we saw is now compared with that.
+                let theirs = store.fold(&stream, parent.number, head.number)?;
+                rows = rebase(std::mem::take(&mut rows), theirs.rows, header);
+                parent = head;
+                done = None;
+            }
+            if let Some((record, _)) = &done {
+                return Ok(Step::Version(Box::new(record.clone())));
+            }
+            let record = version_record(store, &blank, &parent, &rows)?;
+            done = Some((record.clone(), parent.number));
+            Ok(Step::Version(Box::new(record)))
+        })?;
+        let (record, previous) = done.expect("append made a step before it succeeded");
+        let rows: Vec<Row> = rows.into_values().map(|row| Row { since: record.version, ..row }).collect();
+        self.store.follow_views(&record.stream, previous, record.version, &rows);
+        Ok(committed_summary(&record))
+    }
+
+    /// Every row that differs from the newest version, by key, with whole images.
+    fn changed_rows(&mut self) -> Result<BTreeMap<ResourceKey, Row>, StoreError> {
+        let mut rows = BTreeMap::new();
+        // What was there and did not come: gone where we looked at everything, carried over where we did not.
+        let missing: Vec<Slot> = self.state.slots.values().filter(|slot| slot.met == 0).copied().collect();
+        let places: Vec<(u32, u32)> = missing.iter().map(|slot| (slot.file, slot.row)).collect();
+        let mut gone: Vec<(ResourceKey, Slot)> = Vec::new();
+        for ((columns, _), slot) in self.state.fetch(&places, false)?.into_iter().zip(missing) {
+            let key = columns.to_key(self.state.files[slot.file as usize].path())?;
+            if self.header.coverage.is_complete(&key.kind, key.place.as_str()) {
+                gone.push((key, slot));
+            } else if slot.seen {
+                let image = Some(Image { content: slot.content, json: None });
+                let row =
+                    Row { key: key.clone(), before: image.clone(), after: image, was_seen: true, is_seen: false, since: 0 };
+                rows.insert(key, row);
+            }
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let changed = |one: &&Pending| one.before.is_some_and(|before| before.content != one.content);
+        let places: Vec<(u32, u32)> = gone
+            .iter()
+            .map(|(_, slot)| (slot.file, slot.row))
+            .chain(pending.iter().filter(changed).filter_map(|one| one.before.map(|before| before.place)))
+            .collect();
+        let mut images = self.state.fetch(&places, true)?.into_iter().map(|(_, image)| image);
+        for (key, slot) in gone {
+            let before = Some(Image { content: slot.content, json: images.next().flatten() });
+            rows.insert(key.clone(), Row { key, before, after: None, was_seen: slot.seen, is_seen: false, since: 0 });
+        }
+        for one in pending {
+            let id_length = one.id_length as usize;
+            let key = ResourceKey {
+                kind: self.names.texts[one.kind as usize].to_string(),
+                place: Place::new(self.names.texts[one.place as usize].to_string()),
+                id: one.text[..id_length].to_owned(),
+            };
+            let json = (one.text.len() > id_length).then(|| Box::from(&one.text[id_length..]));
+            let before = match one.before {
+                Some(before) if before.content != one.content => {
+                    Some(Image { content: before.content, json: images.next().flatten() })
+                }
+                Some(before) => Some(Image { content: before.content, json: None }),
+                None => None,
+            };
+            let was_seen = one.before.is_some_and(|before| before.seen);
+            let after = Some(Image { content: one.content, json });
+            rows.insert(key.clone(), Row { key, before, after, was_seen, is_seen: true, since: 0 });
+        }
+        Ok(rows)
+    }
+}
+
+/// What we saw, told as changes from a version that came in between.
+///
+/// `ours` and `theirs` both start from the same older version.
+pub(crate) fn rebase(
+    mut ours: BTreeMap<ResourceKey, Row>,
+    theirs: BTreeMap<ResourceKey, Row>,
+    header: &Header,
+) -> BTreeMap<ResourceKey, Row> {
+    let complete = |key: &ResourceKey| header.coverage.is_complete(&key.kind, key.place.as_str());
+    let mut rebased: BTreeMap<ResourceKey, Row> = BTreeMap::new();
+    for (key, their) in theirs {
+        let our = ours.remove(&key);
+        let looked_and_saw = match &our {
+            Some(our) => our.is_seen,
+            // No row of ours: as at the older version. There it was seen, or it was not there.
+            None => their.before.is_some() && their.was_seen,
+        };
+        if !looked_and_saw && !complete(&key) {
+            // We did not look where they did: what they know is carried over, be it that there is nothing.
+            let after = their.after.map(|image| Image { json: None, ..image });
+            let row =
+                Row { key: key.clone(), before: after.clone(), after, was_seen: their.is_seen, is_seen: false, since: 0 };
+            if row.op().is_some() {
+                rebased.insert(key, row);
+            }
+            continue;
+        }
+        let mut back = BTreeMap::from([(key.clone(), invert(their, 0))]);
+        if let Some(our) = our {
+            follow(&mut back, our);
+        }
+        // A resource that is gone is not seen, whatever was known of it before.
+        rebased.extend(back.into_iter().map(|(key, row)| {
+            let is_seen = row.is_seen && row.after.is_some();
+            (key, Row { is_seen, ..row })
+        }));
+    }
+    rebased.extend(ours);
+    rebased
+}
+
+fn committed_summary(record: &VersionRecord) -> Committed {
+    Committed {
+        version: record.version,
+        rows: record.rows,
+        unseen: record.unseen,
+        changes: record.changes,
+        complete_extents: record.complete_extents,
+        partial_extents: record.partial_extents,
+        bytes: record.delta.iter().chain(&record.base).map(|file| file.size).sum(),
+    }
+}
+
+pub(crate) fn count_changes<'a>(rows: impl Iterator<Item = &'a Row>) -> ChangeCounts {
+    let mut counts = ChangeCounts::default();
+    for row in rows {
+        match row.op() {
+            Some(Op::Add) => counts.add += 1,
+            Some(Op::Change) => counts.change += 1,
+            Some(Op::Remove) => counts.remove += 1,
+            Some(Op::Unseen) => counts.unseen += 1,
+            Some(Op::Seen) => counts.seen += 1,
+            Some(Op::Base) | None => {}
+        }
+    }
+    counts
+}
+
+/// The record of a version that changes `parent` by `rows`; writes its change file, and a full image when due.
+fn version_record(
+    store: &Store,
+    blank: &VersionRecord,
+    parent: &Version,
+    rows: &BTreeMap<ResourceKey, Row>,
+) -> Result<VersionRecord, StoreError> {
+    let stream = store.catalog.stream(&blank.stream)?;
+    let number = parent.number + 1;
+    let old_types = stream.types(parent.number);
+    let mut types = old_types.clone();
+    let mut digest = StateDigest::parse(&parent.digest)
+        .ok_or_else(|| StoreError::damaged(blank.stream.to_string(), "the digest of its newest version is unreadable"))?;
+    for row in rows.values() {
+        let count = types.entry(row.key.kind.clone()).or_default();
+        if let Some(before) = &row.before {
+            digest.remove(&row.key, before.content);
+            count.rows -= 1;
+            count.unseen -= u64::from(!row.was_seen);
+        }
+        if let Some(after) = &row.after {
+            digest.add(&row.key, after.content);
+            count.rows += 1;
+            count.unseen += u64::from(!row.is_seen);
+        }
+    }
+    types.retain(|_, count| count.rows > 0);
+    let (known, unseen) = types.values().fold((0, 0), |(rows, unseen), count| (rows + count.rows, unseen + count.unseen));
+    let delta = match rows.is_empty() {
+        true => None,
+        false => {
+            let written = rows.values().filter_map(|row| Written::row(row, number));
+            Some(store.write_segment(&blank.stream, number, blank.taken_at, written, rows.len() as u64)?)
+        }
+    };
+    let base = match &delta {
+        Some(delta) if rebase_due(stream, parent.number, delta) => {
+            Some(store.write_full(&blank.stream, parent.number, rows, number, blank.taken_at)?)
+        }
+        _ => None,
+    };
+    Ok(VersionRecord {
+        version: number,
+        rows: known,
+        unseen,
+        changes: count_changes(rows.values()),
+        types: (types != old_types).then_some(types),
+        delta,
+        base,
+        digest: digest.to_string(),
+        ..blank.clone()
+    })
+}
+
+fn rebase_due(stream: &Stream, parent: u64, delta: &FileRef) -> bool {
+    let Some((_, base, changes)) = stream.chain(parent) else { return true };
+    let bytes: u64 = changes.iter().filter_map(|version| version.delta.as_ref()).map(|file| file.size).sum();
+    let bytes = bytes + delta.size;
+    (bytes >= base.size && bytes >= REBASE_BYTES) || changes.len() >= REBASE_VERSIONS
+}
+
+impl Store {
+    /// Calls `each` with every resource of a version, as `on_top` leaves it, in order of key.
+    ///
+    /// The full image is read one row group at a time; only the changes since it are held in memory.
+    fn each_resource(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        on_top: &BTreeMap<ResourceKey, Row>,
+        mut each: impl FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (_, base, changes) = self
+            .catalog
+            .stream(stream)?
+            .chain(version)
+            .ok_or_else(|| StoreError::damaged(stream.to_string(), "no full image starts its versions"))?;
+        let mut changed: BTreeMap<ResourceKey, Option<(Image, bool)>> = BTreeMap::new();
+        let mut change = |row: Row| {
+            let known = changed.get(&row.key).and_then(|known| known.as_ref()?.0.json.clone());
+            let after = row.after.map(|image| (Image { json: image.json.or(known), ..image }, row.is_seen));
+            changed.insert(row.key, after);
+        };
+        for delta in changes.into_iter().filter_map(|version| version.delta.as_ref()) {
+            self.read_whole(delta)?.each_row(|row, _| {
+                change(row);
+                Ok(())
+            })?;
+        }
+        on_top.values().cloned().for_each(&mut change);
+        let full = |key: ResourceKey, image: Image, is_seen: bool| Row {
+            key,
+            before: None,
+            after: Some(image),
+            was_seen: false,
+            is_seen,
+            since: 0,
+        };
+        let mut changed = changed.into_iter().peekable();
+        self.read_whole(base)?.each_row(|row, _| {
+            while let Some((key, after)) = changed.next_if(|(key, _)| *key < row.key) {
+                if let Some((image, is_seen)) = after {
+                    each(full(key, image, is_seen))?;
+                }
+            }
+            match changed.next_if(|(key, _)| *key == row.key) {
+                Some((_, None)) => Ok(()),
+                Some((key, Some((image, is_seen)))) => {
+                    let old = row.after.and_then(|image| image.json);
+                    each(full(key, Image { json: image.json.or(old), ..image }, is_seen))
+                }
+                None => each(row),
+            }
+        })?;
+        for (key, after) in changed {
+            if let Some((image, is_seen)) = after {
+                each(full(key, image, is_seen))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a full image of a version as `on_top` leaves it.
+    pub(crate) fn write_full(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        on_top: &BTreeMap<ResourceKey, Row>,
+        number: u64,
+        taken_at: Timestamp,
+    ) -> Result<FileRef, StoreError> {
+        let mut writer = Writer::new(stream, taken_at)?;
+        let mut group: Vec<Row> = Vec::with_capacity(GROUP);
+        let mut count = 0;
+        self.each_resource(stream, version, on_top, |row| {
+            count += 1;
+            group.push(row);
+            if group.len() == GROUP {
+                write_base_group(&mut writer, &group, number)?;
+                group.clear();
+            }
+            Ok(())
+        })?;
+        write_base_group(&mut writer, &group, number)?;
+        self.put_segment(stream, number, writer.finish()?, count)
+    }
+}
+
+fn write_base_group(writer: &mut Writer, group: &[Row], number: u64) -> Result<(), StoreError> {
+    let rows: Vec<Written<'_>> = group
+        .iter()
+        .map(|row| Written {
+            op: Op::Base,
+            version: number,
+            kind: &row.key.kind,
+            place: row.key.place.as_str(),
+            id: &row.key.id,
+            hash: row.after.as_ref().map(|image| image.content),
+            prev_hash: None,
+            seen: row.is_seen,
+            prev_seen: false,
+            before: None,
+            after: row.after.as_ref().and_then(|image| image.json.as_deref()),
+        })
+        .collect();
+    writer.group(&rows)
+}

@@ -1,0 +1,200 @@
+//! Retention: versions that nobody needs are folded into the next one that is kept, then files are deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use driftline_core::StreamId;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::draft::count_changes;
+use crate::error::StoreError;
+use crate::log::{FileRef, Step, Thinned};
+use crate::segment::Written;
+use crate::store::{COVERAGE, SEGMENTS, Store, VIEWS};
+
+/// What to keep. The newest version and every version a baseline pins are always kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Versions taken within this time are kept.
+    pub keep_for: SignedDuration,
+    /// ... and at least this many of the newest.
+    pub keep_last: usize,
+    /// Files that nothing refers to are only deleted when they are older than this: a commit or a reader may be
+    /// using them.
+    pub grace: SignedDuration,
+}
+
+/// What retention did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    pub dropped: BTreeMap<StreamId, Vec<u64>>,
+    pub pinned: BTreeMap<StreamId, Vec<u64>>,
+    pub files_deleted: usize,
+    pub bytes_deleted: u64,
+    /// Files that nothing refers to but that are too young to delete.
+    pub files_waiting: usize,
+}
+
+impl Store {
+    pub fn collect(&mut self, retention: Retention, now: Timestamp, dry_run: bool) -> Result<Collected, StoreError> {
+        let mut collected = Collected::default();
+        let plan = self.plan(retention, now, &mut collected);
+        if dry_run {
+            return Ok(collected);
+        }
+        if !plan.is_empty() {
+            self.append(now, |store| {
+                let mut again = Collected::default();
+                let plan = store.plan(retention, now, &mut again);
+                collected = again;
+                store.thin(&plan)
+            })?;
+        }
+        self.sweep(retention.grace, now, &mut collected)?;
+        Ok(collected)
+    }
+
+    /// For each stream that loses versions, those it keeps.
+    fn plan(&self, retention: Retention, now: Timestamp, collected: &mut Collected) -> BTreeMap<StreamId, BTreeSet<u64>> {
+        let start = now.checked_sub(retention.keep_for).unwrap_or(Timestamp::MIN);
+        let mut plan = BTreeMap::new();
+        for (id, stream) in self.catalog.streams() {
+            let pinned: BTreeSet<u64> =
+                self.catalog.baselines().filter_map(|(_, baseline)| baseline.pins.get(id).copied()).collect();
+            let newest: BTreeSet<u64> =
+                stream.versions().rev().take(retention.keep_last.max(1)).map(|version| version.number).collect();
+            let (kept, dropped): (Vec<_>, Vec<_>) = stream.versions().partition(|version| {
+                version.taken_at >= start || newest.contains(&version.number) || pinned.contains(&version.number)
+            });
+            let only_pinned = kept.iter().filter(|version| version.taken_at < start && !newest.contains(&version.number));
+            let only_pinned: Vec<u64> = only_pinned.map(|version| version.number).collect();
+            if !only_pinned.is_empty() {
+                collected.pinned.insert(id.clone(), only_pinned);
+            }
+            if !dropped.is_empty() {
+                collected.dropped.insert(id.clone(), dropped.iter().map(|version| version.number).collect());
+                plan.insert(id.clone(), kept.iter().map(|version| version.number).collect());
+            }
+        }
+        plan
+    }
+
+    fn thin(&self, plan: &BTreeMap<StreamId, BTreeSet<u64>>) -> Result<Step, StoreError> {
+        let mut streams = BTreeMap::new();
+        let mut removed: Vec<FileRef> = Vec::new();
+        for (id, kept) in plan {
+            let stream = self.catalog.stream(id)?;
+            let mut thinned =
+                Thinned { dropped: Vec::new(), deltas: BTreeMap::new(), bases: BTreeMap::new(), changes: BTreeMap::new() };
+            for version in stream.versions().filter(|version| !kept.contains(&version.number)) {
+                thinned.dropped.push(version.number);
+                removed.extend(version.delta.iter().chain(&version.base).cloned());
+            }
+            let mut previous: Option<u64> = None;
+            for &number in kept {
+                let version = self.catalog.version(id, number)?;
+                match previous {
+                    // The oldest kept version starts the chain.
+                    None => {
+                        if version.base.is_none() {
+                            let base = self.write_full(id, number, &BTreeMap::new(), number, version.taken_at)?;
+                            thinned.bases.insert(number, base);
+                        }
+                        if version.delta.is_some() {
+                            removed.extend(version.delta.clone());
+                            thinned.deltas.insert(number, None);
+                        }
+                    }
+                    Some(previous) if stream.between(previous, number).count() > 1 => {
+                        let net = self.fold(id, previous, number)?;
+                        removed.extend(version.delta.clone());
+                        let delta = match net.rows.is_empty() {
+                            true => None,
+                            false => {
+                                let rows = net.rows.values().filter_map(|row| Written::row(row, number));
+                                Some(self.write_segment(id, number, version.taken_at, rows, net.rows.len() as u64)?)
+                            }
+                        };
+                        thinned.changes.insert(number, count_changes(net.rows.values()));
+                        thinned.deltas.insert(number, delta);
+                    }
+                    Some(_) => {}
+                }
+                previous = Some(number);
+            }
+            streams.insert(id.clone(), thinned);
+        }
+        Ok(Step::Thin { streams, removed })
+    }
+
+    /// Deletes files that no version refers to and that are older than the grace period.
+    fn sweep(&self, grace: SignedDuration, now: Timestamp, collected: &mut Collected) -> Result<(), StoreError> {
+        let mut needed: BTreeSet<String> = self.catalog.files().map(|file| file.path.clone()).collect();
+        for stream in self.catalog.streams.values() {
+            needed.extend(stream.versions().map(|version| format!("{COVERAGE}/{}.json.zst", version.coverage)));
+        }
+        let mut views = BTreeSet::new();
+        for listed in self.location.list(&format!("{VIEWS}/net"))? {
+            views.insert(listed.path);
+        }
+        let pins: BTreeSet<(String, u64)> = self
+            .catalog
+            .baselines()
+            .flat_map(|(_, baseline)| baseline.pins.iter().map(|(stream, pin)| (stream.to_string(), *pin)))
+            .collect();
+        // A view is worth keeping while its start is pinned and its end is still a version.
+        let useful = |path: &str| {
+            let rest = path.strip_prefix(&format!("{VIEWS}/net/")).unwrap_or(path);
+            let Some((stream, file)) = rest.rsplit_once('/') else { return false };
+            let mut parts = file.split('-').map(|part| part.parse::<u64>().ok());
+            match (parts.next().flatten(), parts.next().flatten()) {
+                (Some(from), Some(to)) => {
+                    let head = stream.parse().ok().and_then(|id| self.catalog.streams.get(&id)).and_then(|s| s.head());
+                    pins.contains(&(stream.to_owned(), from)) && head.is_some_and(|head| head.number == to)
+                }
+                _ => false,
+            }
+        };
+        let before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
+        for folder in [SEGMENTS, COVERAGE, VIEWS] {
+            for listed in self.location.list(folder)? {
+                let keep = needed.contains(&listed.path)
+                    || (views.contains(&listed.path) && useful(&listed.path))
+                    || listed.path.starts_with(&format!("{VIEWS}/catalog/"));
+                if keep {
+                    continue;
+                }
+                if listed.modified > before {
+                    collected.files_waiting += 1;
+                    continue;
+                }
+                self.location.delete(&listed.path)?;
+                collected.files_deleted += 1;
+                collected.bytes_deleted += listed.size;
+            }
+        }
+        self.sweep_staged(before, collected);
+        Ok(())
+    }
+
+    /// Half-written files that a killed commit left: `object_store` stages a put beside its target as `name#n`.
+    fn sweep_staged(&self, before: Timestamp, collected: &mut Collected) {
+        let mut folders = vec![self.location.folder().to_owned()];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                let Ok(data) = entry.metadata() else { continue };
+                if data.is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let staged = name.rsplit_once('#').is_some_and(|(_, n)| n.bytes().all(|byte| byte.is_ascii_digit()));
+                let old = data.modified().ok().and_then(|time| Timestamp::try_from(time).ok()).is_some_and(|time| time <= before);
+                if staged && old && std::fs::remove_file(entry.path()).is_ok() {
+                    collected.files_deleted += 1;
+                    collected.bytes_deleted += data.len();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The life of one resource, as the change files tell it.
+
+use driftline_core::compare::{Comparison, compare};
+use driftline_core::rule::RuleBook;
+use driftline_core::{ResourceKey, StreamId, Value};
+use jiff::Timestamp;
+
+use crate::error::StoreError;
+use crate::log::FileRef;
+use crate::segment::{Image, Op, Row};
+use crate::store::Store;
+
+/// Something that happened to a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub stream: StreamId,
+    pub key: ResourceKey,
+    pub version: u64,
+    pub at: Timestamp,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    FirstSeen,
+    Changed(Comparison),
+    Deleted,
+    Reappeared(Comparison),
+    /// Not looked at in this version.
+    Unseen,
+    /// Looked at again, unchanged.
+    SeenAgain,
+}
+
+/// A change of one resource in one version, for counting.
+#[derive(Clone, Debug)]
+pub struct Happened {
+    pub key: ResourceKey,
+    pub at: Timestamp,
+    pub op: Op,
+    pub comparison: Comparison,
+}
+
+impl Store {
+    /// Every event in the life of the resources with this id, oldest first.
+    pub fn history(&self, id: &str, book: &RuleBook) -> Result<Vec<Event>, StoreError> {
+        let mut events = Vec::new();
+        for (stream, versions) in &self.catalog.streams {
+            let mut last_known: std::collections::BTreeMap<ResourceKey, Value> = std::collections::BTreeMap::new();
+            let mut first = true;
+            for version in versions.versions() {
+                // Of full images only the first tells something new.
+                let file = if first { version.base.as_ref() } else { version.delta.as_ref() };
+                let is_base = first;
+                first = false;
+                let Some(file) = file else { continue };
+                for row in self.rows_of(file, id)? {
+                    let applicable = book.applicable(row.key.as_ref(), stream.source.as_str());
+                    let op = if is_base { Some(Op::Add) } else { row.op() };
+                    let value = |image: &Option<Image>| parse(image.as_ref());
+                    let what = match op {
+                        Some(Op::Add) => {
+                            let now = value(&row.after).unwrap_or_default();
+                            let what = match last_known.get(&row.key) {
+                                Some(before) => What::Reappeared(compare(before, &now, &applicable)),
+                                None => What::FirstSeen,
+                            };
+                            last_known.insert(row.key.clone(), now);
+                            what
+                        }
+                        Some(Op::Change) => {
+                            let (before, now) =
+                                (value(&row.before).unwrap_or_default(), value(&row.after).unwrap_or_default());
+                            let what = What::Changed(compare(&before, &now, &applicable));
+                            last_known.insert(row.key.clone(), now);
+                            what
+                        }
+                        Some(Op::Remove) => What::Deleted,
+                        Some(Op::Unseen) => What::Unseen,
+                        Some(Op::Seen) => What::SeenAgain,
+                        Some(Op::Base) | None => continue,
+                    };
+                    events.push(Event {
+                        stream: stream.clone(),
+                        key: row.key,
+                        version: version.number,
+                        at: version.taken_at,
+                        what,
+                    });
+                }
+            }
+        }
+        events.sort_by(|a, b| (a.at, &a.stream, a.version).cmp(&(b.at, &b.stream, b.version)));
+        Ok(events)
+    }
+
+    fn rows_of(&self, file: &FileRef, id: &str) -> Result<Vec<Row>, StoreError> {
+        let segment = self.read_parts(file)?;
+        let rows = segment.find_id(id)?;
+        Ok(segment.rows_at(&rows)?.into_iter().map(|(row, _)| row).collect())
+    }
+
+    /// What changed in versions taken after `since` and no later than `until`, and counts or is excused.
+    pub fn happened(
+        &self,
+        stream: &StreamId,
+        since: Timestamp,
+        until: Timestamp,
+        book: &RuleBook,
+    ) -> Result<Vec<Happened>, StoreError> {
+        let mut happened = Vec::new();
+        let mut versions = self.catalog.stream(stream)?.versions();
+        // What the first version holds did not happen; it was there.
+        versions.next();
+        for version in versions.filter(|version| version.taken_at > since && version.taken_at <= until) {
+            let Some(delta) = &version.delta else { continue };
+            for row in self.read_whole(delta)?.rows()? {
+                let Some(op @ (Op::Add | Op::Change | Op::Remove)) = row.op() else { continue };
+                let comparison = match op {
+                    Op::Change => compare(
+                        &parse(row.before.as_ref()).unwrap_or_default(),
+                        &parse(row.after.as_ref()).unwrap_or_default(),
+                        &book.applicable(row.key.as_ref(), stream.source.as_str()),
+                    ),
+                    _ => Comparison::default(),
+                };
+                happened.push(Happened { key: row.key, at: version.taken_at, op, comparison });
+            }
+        }
+        Ok(happened)
+    }
+
+    /// The resources of a version with one of these ids, each with its whole properties.
+    pub fn lookup(&self, stream: &StreamId, version: u64, id: &str) -> Result<Vec<(ResourceKey, Value)>, StoreError> {
+        let Some((_, base, changes)) = self.catalog.stream(stream)?.chain(version) else { return Ok(Vec::new()) };
+        let mut found: std::collections::BTreeMap<ResourceKey, Value> = std::collections::BTreeMap::new();
+        let files = changes.into_iter().filter_map(|version| version.delta.as_ref());
+        for file in std::iter::once(base).chain(files) {
+            for row in self.rows_of(file, id)? {
+                match (&row.after, parse(row.after.as_ref())) {
+                    (None, _) => {
+                        found.remove(&row.key);
+                    }
+                    (Some(_), Some(value)) => {
+                        found.insert(row.key, value);
+                    }
+                    (Some(_), None) => {}
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Ids that contain `part`, at most `most` of them, for "did you mean".
+    pub fn ids_containing(&self, part: &str, most: usize) -> Result<Vec<String>, StoreError> {
+        let mut ids = std::collections::BTreeSet::new();
+        for stream in self.catalog.streams.values() {
+            let Some(head) = stream.head() else { continue };
+            let Some((_, base, changes)) = stream.chain(head.number) else { continue };
+            let files = changes.into_iter().filter_map(|version| version.delta.as_ref());
+            for file in std::iter::once(base).chain(files) {
+                self.read_parts(file)?.keys(|_, key, _, _| {
+                    if ids.len() < most
+                        && let Ok(id) = std::str::from_utf8(key.id.data())
+                        && id.contains(part)
+                    {
+                        ids.insert(id.to_owned());
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(ids.into_iter().collect())
+    }
+}
+
+fn parse(image: Option<&Image>) -> Option<Value> {
+    serde_json::from_str(image?.json.as_deref()?).ok()
+}

@@ -1,0 +1,317 @@
+//! A store that is open: its log read, its files at hand.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+
+use bytes::Bytes;
+use driftline_core::coverage::Coverage;
+use driftline_core::{BaselineName, Extent, Outcome, ResourceKey, StreamId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::baseline::Accepted;
+use crate::catalog::Catalog;
+use crate::check::{Checksums, sha256_hex};
+use crate::error::StoreError;
+use crate::location::Location;
+use crate::log::{self, FileRef, Step};
+use crate::segment::{Segment, Written};
+
+pub(crate) const SEGMENTS: &str = "seg";
+pub(crate) const COVERAGE: &str = "coverage";
+pub(crate) const VIEWS: &str = "view";
+const SNAPSHOTS: &str = "view/catalog";
+
+/// After how many records the log is summed up again for quicker opening.
+const SNAPSHOT_EVERY: u64 = 64;
+
+/// How often a commit starts over because others came first, before it gives up.
+const MAX_TRIES: u32 = 10_000;
+
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) location: Location,
+    pub(crate) catalog: Catalog,
+}
+
+impl Store {
+    /// Opens the store in a folder for reading; there must be one.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::load(Location::open(folder)?)
+    }
+
+    /// Opens the store in a folder, making one if the folder is missing or empty.
+    pub fn create(folder: &Path) -> Result<Self, StoreError> {
+        Self::load(Location::create(folder)?)
+    }
+
+    fn load(location: Location) -> Result<Self, StoreError> {
+        let catalog = latest_snapshot(&location)?.unwrap_or_default();
+        let mut store = Self { location, catalog };
+        store.refresh()?;
+        Ok(store)
+    }
+
+    /// Reads what others have added since.
+    pub fn refresh(&mut self) -> Result<(), StoreError> {
+        while let Some(bytes) = self.location.get_if_present(&log::record_path(self.catalog.next))? {
+            let record = log::decode(self.catalog.next, &bytes, &self.name())?;
+            self.catalog.apply(record)?;
+        }
+        Ok(())
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.location.folder().display().to_string()
+    }
+
+    /// Adds one step to the log. `make` is asked again whenever someone else's step came first.
+    pub(crate) fn append(
+        &mut self,
+        now: Timestamp,
+        mut make: impl FnMut(&mut Self) -> Result<Step, StoreError>,
+    ) -> Result<(), StoreError> {
+        for _ in 0..MAX_TRIES {
+            let step = make(self)?;
+            let number = self.catalog.next;
+            let nonce = format!("{:016x}", random());
+            let (bytes, _) = log::encode(number, now, &self.catalog.last_check, &nonce, &step);
+            let path = log::record_path(number);
+            let created = self.location.put_if_absent(&path, bytes.clone())?;
+            // A reply may be lost after the record was written: then it is there already, and it is ours.
+            if created || self.location.get(&path)? == bytes {
+                let record = log::decode(number, &bytes, &self.name())?;
+                self.catalog.apply(record)?;
+                self.snapshot_if_due();
+                return Ok(());
+            }
+            self.refresh()?;
+        }
+        Err(StoreError::Contended { tries: MAX_TRIES })
+    }
+
+    pub fn set_baseline(
+        &mut self,
+        name: &BaselineName,
+        pins: &BTreeMap<StreamId, u64>,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.append(now, |store| {
+            for (stream, version) in pins {
+                store.catalog.version(stream, *version)?;
+            }
+            Ok(Step::BaselineSet { name: name.clone(), pins: pins.clone(), by: by.to_owned() })
+        })
+    }
+
+    pub fn accept(&mut self, name: &BaselineName, accepted: &[Accepted], now: Timestamp) -> Result<(), StoreError> {
+        self.append(now, |store| {
+            store.catalog.baseline(name)?;
+            Ok(Step::BaselineAccept { name: name.clone(), accepted: accepted.to_vec() })
+        })
+    }
+
+    pub fn remove_baseline(&mut self, name: &BaselineName, by: &str, now: Timestamp) -> Result<(), StoreError> {
+        self.append(now, |store| {
+            store.catalog.baseline(name)?;
+            Ok(Step::BaselineRemove { name: name.clone(), by: by.to_owned() })
+        })
+    }
+
+    /// Writes a change file and returns what a record says of it.
+    pub(crate) fn write_segment<'a>(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        taken_at: Timestamp,
+        rows: impl Iterator<Item = Written<'a>>,
+        count: u64,
+    ) -> Result<FileRef, StoreError> {
+        self.put_segment(stream, version, crate::segment::write(stream, taken_at, rows)?, count)
+    }
+
+    pub(crate) fn put_segment(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        bytes: Vec<u8>,
+        count: u64,
+    ) -> Result<FileRef, StoreError> {
+        let path = format!("{SEGMENTS}/{stream}/{version:010}-{:016x}.parquet", random());
+        let (size, checksums) = (bytes.len() as u64, Checksums::of(&bytes));
+        self.location.put_if_absent(&path, bytes)?;
+        Ok(FileRef { path, size, rows: count, checksums })
+    }
+
+    /// A file read whole and checked; for files that are small or all of which is needed.
+    pub(crate) fn read_whole(&self, file: &FileRef) -> Result<Segment, StoreError> {
+        let bytes = self.location.get(&file.path)?;
+        file.checksums.verify(&bytes, file.size).map_err(|reason| StoreError::damaged(file.path.as_str(), reason))?;
+        Segment::from_bytes(&file.path, bytes)
+    }
+
+    /// A file of which only some columns and rows will be read.
+    pub(crate) fn read_parts(&self, file: &FileRef) -> Result<Segment, StoreError> {
+        Segment::open(&self.location, &file.path, file.size)
+    }
+
+    /// What a version looked at.
+    pub fn coverage(&self, name: &str) -> Result<Coverage, StoreError> {
+        let path = coverage_path(name);
+        let bytes = self.location.get(&path)?;
+        decode_coverage(&path, name, &bytes)
+    }
+
+    pub(crate) fn write_coverage(&self, coverage: &Coverage) -> Result<String, StoreError> {
+        let bytes = encode_coverage(coverage);
+        let name = sha256_hex(&bytes)[..32].to_owned();
+        let path = coverage_path(&name);
+        // Equal coverage is the same file, and most passes of a source cover the same.
+        self.location.put_if_absent(&path, bytes)?;
+        Ok(name)
+    }
+
+    fn snapshot_if_due(&self) {
+        if !self.catalog.next.is_multiple_of(SNAPSHOT_EVERY) {
+            return;
+        }
+        // Derived and rebuildable: if it cannot be written, opening reads the log instead and means the same.
+        let Ok(bytes) = serde_json::to_vec(&self.catalog) else { return };
+        let path = format!("{SNAPSHOTS}/{:020}-{}.json", self.catalog.next, &sha256_hex(&bytes)[..32]);
+        let Ok(older) = self.location.list(SNAPSHOTS) else { return };
+        if self.location.put_if_absent(&path, bytes).is_ok() {
+            for old in older.iter().rev().skip(1) {
+                let _ = self.location.delete(&old.path);
+            }
+        }
+    }
+}
+
+fn coverage_path(name: &str) -> String {
+    format!("{COVERAGE}/{name}.json.zst")
+}
+
+/// The newest sum of the log that is whole; a damaged one only costs time, the log has everything.
+fn latest_snapshot(location: &Location) -> Result<Option<Catalog>, StoreError> {
+    for listed in location.list(SNAPSHOTS)?.iter().rev() {
+        let Some(bytes) = location.get_if_present(&listed.path)? else { continue };
+        if is_named_after(&listed.path, &bytes)
+            && let Ok(catalog) = serde_json::from_slice::<Catalog>(&bytes)
+        {
+            return Ok(Some(catalog));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a file whose name ends in `-<digest>.<ending>` has that digest.
+pub(crate) fn is_named_after(path: &str, bytes: &[u8]) -> bool {
+    let stem = path.rsplit('/').next().unwrap_or(path);
+    let stem = stem.split('.').next().unwrap_or(stem);
+    let digest = stem.rsplit('-').next().unwrap_or(stem);
+    digest.len() == 32 && sha256_hex(bytes).starts_with(digest)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Listing {
+    outcome: Outcome,
+    extents: BTreeMap<String, Vec<String>>,
+}
+
+fn encode_coverage(coverage: &Coverage) -> Bytes {
+    let mut by_outcome: BTreeMap<&Outcome, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for (kind, place, outcome) in coverage.iter() {
+        by_outcome.entry(outcome).or_default().entry(kind.to_owned()).or_default().push(place.to_owned());
+    }
+    let listings: Vec<Listing> =
+        by_outcome.into_iter().map(|(outcome, extents)| Listing { outcome: outcome.clone(), extents }).collect();
+    let text = serde_json::to_vec(&listings).expect("strings and maps of them can be written as JSON");
+    zstd::bulk::compress(&text, 9).expect("compressing memory to memory does not fail").into()
+}
+
+pub(crate) fn decode_coverage(path: &str, name: &str, bytes: &[u8]) -> Result<Coverage, StoreError> {
+    const MOST: usize = 1 << 30;
+    if !sha256_hex(bytes).starts_with(name) {
+        return Err(StoreError::damaged(path, "it does not add up to its name"));
+    }
+    let text = zstd::stream::decode_all(bytes).map_err(|error| StoreError::damaged(path, error))?;
+    if text.len() > MOST {
+        return Err(StoreError::damaged(path, "it unpacks to more than a gigabyte"));
+    }
+    let listings: Vec<Listing> = serde_json::from_slice(&text).map_err(|error| StoreError::damaged(path, error))?;
+    let mut coverage = Coverage::new();
+    for Listing { outcome, extents } in listings {
+        for (kind, places) in extents {
+            for place in places {
+                coverage.record(Extent { kind: kind.clone(), place }, outcome.clone());
+            }
+        }
+    }
+    Ok(coverage)
+}
+
+/// Differs from call to call and from process to process; never part of a result.
+pub(crate) fn random() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}
+
+/// Sums up the keys and contents of a version, whatever their order; kept up change by change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StateDigest([u64; 4]);
+
+impl StateDigest {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut lanes = [0; 4];
+        if text.len() != 64 {
+            return None;
+        }
+        for (at, lane) in lanes.iter_mut().enumerate() {
+            *lane = u64::from_str_radix(text.get(at * 16..at * 16 + 16)?, 16).ok()?;
+        }
+        Some(Self(lanes))
+    }
+
+    pub(crate) fn add(&mut self, key: &ResourceKey, content: driftline_core::ContentId) {
+        let row = row_digest(key, content);
+        self.0.iter_mut().zip(row).for_each(|(lane, row)| *lane = lane.wrapping_add(row));
+    }
+
+    pub(crate) fn remove(&mut self, key: &ResourceKey, content: driftline_core::ContentId) {
+        let row = row_digest(key, content);
+        self.0.iter_mut().zip(row).for_each(|(lane, row)| *lane = lane.wrapping_sub(row));
+    }
+}
+
+impl std::fmt::Display for StateDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|lane| write!(f, "{lane:016x}"))
+    }
+}
+
+fn row_digest(key: &ResourceKey, content: driftline_core::ContentId) -> [u64; 4] {
+    use sha2::{Digest, Sha256};
+    let mut hasher = Sha256::new_with_prefix(b"driftline/row/v1\0");
+    for part in [key.kind.as_bytes(), key.place.as_str().as_bytes(), key.id.as_bytes()] {
+        hasher.update(part);
+        hasher.update([0]);
+    }
+    hasher.update(content.0);
+    let digest = hasher.finalize();
+    let mut lanes = [0; 4];
+    for (lane, bytes) in lanes.iter_mut().zip(digest.as_chunks::<8>().0) {
+        *lane = u64::from_be_bytes(*bytes);
+    }
+    lanes
+}
