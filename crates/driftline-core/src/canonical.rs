@@ -289,7 +289,7 @@ impl<'a> Decoder<'a> {
 
 /// Encodes straight from a parser, without a [`Value`] in between, reusing its buffers: parsing a million
 /// resources is then as fast as the parser.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Encoder {
     out: Vec<u8>,
     members: Vec<Member>,

@@ -59,6 +59,27 @@ pub fn is_sealed(value: &Value) -> bool {
     value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(SEALED))
 }
 
+/// Whether there is anything at the places that `patterns` name.
+pub fn finds_any(value: &Value, patterns: &[&Pattern]) -> bool {
+    fn find(value: &Value, path: &mut Pointer, patterns: &[&Pattern]) -> bool {
+        if patterns.iter().any(|pattern| pattern.matches(path)) {
+            return true;
+        }
+        let mut beneath = |segment: &str, child: &Value| {
+            path.push(segment);
+            let found = find(child, path, patterns);
+            path.pop();
+            found
+        };
+        match value {
+            Value::Object(members) => members.iter().any(|(name, member)| beneath(name, member)),
+            Value::Array(items) => items.iter().enumerate().any(|(at, item)| beneath(&at.to_string(), item)),
+            _ => false,
+        }
+    }
+    find(value, &mut Pointer::root(), patterns)
+}
+
 /// Replaces every value that one of `patterns` names by its keyed digest; says how many there were.
 pub fn seal(value: &mut Value, patterns: &[&Pattern], key: &SealKey) -> usize {
     let mut path = Pointer::root();

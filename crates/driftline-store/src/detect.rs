@@ -231,24 +231,7 @@ impl Store {
 
     /// A stream that the baseline does not speak of: nothing in it can be judged.
     fn nothing_expected(&self, stream: &StreamId, live: &Version, drift: &mut Drift) -> Result<(), StoreError> {
-        let (_, base, changes) = self
-            .catalog
-            .stream(stream)?
-            .chain(live.number)
-            .ok_or_else(|| StoreError::damaged(stream.to_string(), "no full image starts its versions"))?;
-        let files = changes.into_iter().filter_map(|version| version.delta.as_ref());
-        let mut present = BTreeSet::new();
-        for file in std::iter::once(base).chain(files) {
-            self.read_parts(file)?.keys(|_, columns, content, _| {
-                let key = columns.to_key(&file.path)?;
-                match content {
-                    Some(_) => present.insert(key),
-                    None => present.remove(&key),
-                };
-                Ok(())
-            })?;
-        }
-        for key in present {
+        for key in self.keys(stream, live.number)? {
             drift.by_type.entry(key.kind.clone()).or_default().not_checked += 1;
             drift.findings.push(Finding {
                 stream: stream.clone(),
@@ -266,26 +249,40 @@ impl Store {
         Ok(())
     }
 
+    /// Every resource that a version has.
+    pub fn keys(&self, stream: &StreamId, version: u64) -> Result<BTreeSet<ResourceKey>, StoreError> {
+        self.keys_where(stream, version, |_| true)
+    }
+
     /// The resources of a version that are carried over from earlier ones.
     fn unseen_keys(&self, stream: &StreamId, version: u64) -> Result<BTreeSet<ResourceKey>, StoreError> {
+        self.keys_where(stream, version, |seen| !seen)
+    }
+
+    fn keys_where(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        wanted: impl Fn(bool) -> bool,
+    ) -> Result<BTreeSet<ResourceKey>, StoreError> {
         let (_, base, changes) = self
             .catalog
             .stream(stream)?
             .chain(version)
             .ok_or_else(|| StoreError::damaged(stream.to_string(), "no full image starts its versions"))?;
-        let mut unseen = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         let files = changes.into_iter().filter_map(|version| version.delta.as_ref());
         for (at, file) in std::iter::once(base).chain(files).enumerate() {
             self.read_parts(file)?.keys(|_, columns, content, seen| {
-                if content.is_some() && !seen {
-                    unseen.insert(columns.to_key(&file.path)?);
+                if content.is_some() && wanted(seen) {
+                    keys.insert(columns.to_key(&file.path)?);
                 } else if at > 0 {
-                    unseen.remove(&columns.to_key(&file.path)?);
+                    keys.remove(&columns.to_key(&file.path)?);
                 }
                 Ok(())
             })?;
         }
-        Ok(unseen)
+        Ok(keys)
     }
 }
 

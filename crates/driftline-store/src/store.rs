@@ -74,6 +74,15 @@ impl Store {
         self.location.folder().display().to_string()
     }
 
+    /// Whether this place keeps the one promise we need: a file that is there is not replaced.
+    pub fn probe(&self) -> Result<bool, StoreError> {
+        let path = format!("{VIEWS}/probe-{:016x}", random());
+        let first = self.location.put_if_absent(&path, "1")?;
+        let second = self.location.put_if_absent(&path, "2")?;
+        self.location.delete(&path)?;
+        Ok(first && !second)
+    }
+
     /// Adds one step to the log. `make` is asked again whenever someone else's step came first.
     pub(crate) fn append(
         &mut self,

@@ -1,1 +1,83 @@
-fn main() {}
+//! The program: arguments, clock, configuration, printing and exit codes. The only place where the parts meet.
+
+mod args;
+mod baseline;
+mod config;
+mod demo;
+mod demo_data;
+mod drift;
+mod error;
+mod exit;
+mod explain;
+mod filter;
+mod observe;
+mod output;
+mod report;
+mod seal;
+mod settings;
+mod time;
+mod upkeep;
+mod velocity;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::args::{Cli, Command, ConfigCommand};
+use crate::error::CommandResult;
+use crate::output::Printer;
+use crate::settings::Settings;
+
+fn main() -> ExitCode {
+    exit_on_signals();
+    let matches = Cli::command().get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let fallback = Printer::plain(&cli.global);
+    let outcome = Settings::resolve(&cli.global, |name| matches.value_source(name), upkeep::clock())
+        .and_then(|settings| run(&settings, cli.command));
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            fallback.error(&error);
+            ExitCode::from(exit::ERROR)
+        }
+    }
+}
+
+fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
+    match command {
+        Command::Drift(args) => return drift::run(settings, &args),
+        Command::Diff(args) => return drift::diff(settings, &args),
+        Command::Demo => demo::run(settings)?,
+        Command::Observe(command) => observe::run(settings, command)?,
+        Command::Baseline(command) => baseline::run(settings, command)?,
+        Command::Explain(args) => explain::explain(settings, &args)?,
+        Command::Velocity(args) => velocity::run(settings, &args)?,
+        Command::History(args) => explain::history(settings, &args)?,
+        Command::Log(args) => upkeep::log(settings, &args)?,
+        Command::Verify => upkeep::verify(settings)?,
+        Command::Gc(args) => upkeep::gc(settings, &args)?,
+        Command::Doctor => upkeep::doctor(settings)?,
+        Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "driftline", &mut std::io::stdout());
+        }
+    }
+    Ok(exit::IN_SYNC)
+}
+
+/// An interrupted run never exits with 0; a commit that is under way is all or nothing, so it can simply end.
+fn exit_on_signals() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let code = if signal == SIGINT { exit::INTERRUPTED } else { exit::TERMINATED };
+                std::process::exit(code);
+            }
+        });
+    }
+}

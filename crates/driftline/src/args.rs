@@ -1,0 +1,293 @@
+//! The command line, as clap sees it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Tells you what changed in your infrastructure, and never cries wolf.
+///
+/// Observations go in, versions are kept, and drift is a query over time: nothing here calls your cloud.
+#[derive(Debug, Parser)]
+#[command(name = "driftline", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 in sync, 1 error, 2 drift (see --fail-on), 3 nothing drifted but something was \
+    not checked (with --strict), 130/143 interrupted.\n\nStart with: driftline demo")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Where versions are kept: a folder, made when it is first written to [default: .driftline].
+    #[arg(long, global = true, env = "DRIFTLINE_STORE", value_name = "FOLDER")]
+    pub store: Option<PathBuf>,
+    /// The configuration file [default: driftline.toml, if it is there].
+    #[arg(long, global = true, env = "DRIFTLINE_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How to print the result, and where: table, json, ndjson or markdown, with `=FILE` into a file. Repeatable.
+    #[arg(short, long, global = true, env = "DRIFTLINE_OUTPUT", value_name = "FORMAT[=FILE]", value_delimiter = ',')]
+    pub output: Vec<String>,
+    /// When to use colour.
+    #[arg(long, global = true, env = "DRIFTLINE_COLOR", value_enum, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+    /// Print the result and errors, nothing else.
+    #[arg(short, long, global = true, env = "DRIFTLINE_QUIET")]
+    pub quiet: bool,
+    /// Say more about what is being done.
+    #[arg(short, long, global = true, env = "DRIFTLINE_VERBOSE")]
+    pub verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The whole story in one go: observe, baseline, change, drift, velocity. Leaves a store to explore.
+    Demo,
+    /// Take one observation and commit it as a new version.
+    #[command(subcommand)]
+    Observe(Observe),
+    /// Pin, inspect and accept what is expected.
+    #[command(subcommand)]
+    Baseline(Baseline),
+    /// What differs from the baseline now.
+    Drift(DriftArgs),
+    /// Compare two observation files, without a store.
+    Diff(DiffArgs),
+    /// Everything about one resource: every change, every excused difference, with rule, origin and reason.
+    Explain(ExplainArgs),
+    /// How much drifted, by type, now and over the last day, week and month.
+    Velocity(VelocityArgs),
+    /// The life of a resource: first seen, every change, deleted, reappeared; by which source.
+    History(HistoryArgs),
+    /// The versions of all sources, or of one.
+    Log(LogArgs),
+    /// Read everything in the store again and check every hash.
+    Verify,
+    /// Drop old versions and the files nobody needs.
+    Gc(GcArgs),
+    /// Check the store, the configuration and the sources, and say what to do.
+    Doctor,
+    /// The configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell.
+    Completions {
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Observe {
+    /// Read an observation from a file: one JSON object, or NDJSON with a header line. `-` is standard input.
+    File {
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        permissions: PermissionArgs,
+    },
+    /// Run a program and read the observation it prints. Nothing is committed if it fails.
+    Command {
+        #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+        #[command(flatten)]
+        permissions: PermissionArgs,
+    },
+    /// Run every source of the configuration file.
+    All {
+        #[command(flatten)]
+        permissions: PermissionArgs,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PermissionArgs {
+    /// Commit an observation without resources although the one before had some.
+    #[arg(long, env = "DRIFTLINE_ALLOW_EMPTY")]
+    pub allow_empty: bool,
+    /// Commit an observation that was taken before the newest one.
+    #[arg(long, env = "DRIFTLINE_ALLOW_OLDER")]
+    pub allow_older: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Baseline {
+    /// Pin the newest version of every source (or of some) as what is expected.
+    Set {
+        /// The baseline's name [default: main, or the configuration's].
+        name: Option<String>,
+        /// Only this source; repeatable. The other sources stay pinned as they are.
+        #[arg(long, value_name = "SOURCE")]
+        source: Vec<String>,
+        /// This version instead of the newest; needs exactly one --source unless there is only one.
+        #[arg(long, value_name = "N", conflicts_with = "at")]
+        version: Option<u64>,
+        /// The versions that were the newest at this time.
+        #[arg(long, value_name = "TIME")]
+        at: Option<String>,
+    },
+    /// All baselines.
+    List,
+    /// One baseline: what it pins, and what was accepted.
+    Show {
+        name: Option<String>,
+    },
+    /// Take what is live as expected, for a resource or one of its properties.
+    Accept {
+        /// The resource's id, as `drift` prints it; repeatable.
+        #[arg(value_name = "RESOURCE", required = true)]
+        resources: Vec<String>,
+        /// Only this property: a JSON pointer, as `drift` prints it.
+        #[arg(long, value_name = "POINTER")]
+        path: Option<String>,
+        /// Why; it is kept.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Which baseline.
+        #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+        baseline: Option<String>,
+        /// Only as this source sees it.
+        #[arg(long, value_name = "SOURCE")]
+        source: Option<String>,
+    },
+    /// Forget a baseline. Versions stay.
+    Remove {
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Something is modified or deleted.
+    Drifted,
+    /// ... or is there that was not in the baseline.
+    Unknown,
+    /// Never exit with 2.
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DriftArgs {
+    /// Which baseline to compare with.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE", conflicts_with_all = ["since", "between"])]
+    pub baseline: Option<String>,
+    /// Only this source; repeatable.
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Vec<String>,
+    /// The live side as it was at this time: `2026-06-29`, `2026-06-29T10:00:00Z`, or `2h` for two hours ago.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    /// What was live at this time, instead of a baseline, is what is expected.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Compare two versions (`v3 v5`) or two times.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["at", "since"])]
+    pub between: Option<Vec<String>>,
+    #[command(flatten)]
+    pub shown: ShownArgs,
+    #[command(flatten)]
+    pub verdict: VerdictArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShownArgs {
+    /// Only resources for which this CEL expression is true; it sees type, place, account, region, id, source,
+    /// status, kind and changes. Example: 'type.startsWith("AWS::EC2::") && status == "drifted"'
+    #[arg(long = "where", value_name = "CEL", env = "DRIFTLINE_WHERE")]
+    pub filter: Option<String>,
+    /// List what is in sync, too.
+    #[arg(long)]
+    pub all: bool,
+    /// How many resources of each status a table or Markdown lists; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50, env = "DRIFTLINE_LIMIT")]
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct VerdictArgs {
+    /// What makes the exit code 2.
+    #[arg(long, value_enum, default_value = "drifted", env = "DRIFTLINE_FAIL_ON")]
+    pub fail_on: FailOn,
+    /// Exit with 3 when nothing drifted but something was not checked.
+    #[arg(long, env = "DRIFTLINE_STRICT")]
+    pub strict: bool,
+    /// Exit with 0 whatever was found.
+    #[arg(long, env = "DRIFTLINE_EXIT_ZERO")]
+    pub exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// What is expected.
+    pub expected: PathBuf,
+    /// What is live.
+    pub live: PathBuf,
+    #[command(flatten)]
+    pub shown: ShownArgs,
+    #[command(flatten)]
+    pub verdict: VerdictArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The resource's id, as `drift` prints it, or a part of it that only one has.
+    pub resource: String,
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VelocityArgs {
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Only this source; repeatable.
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Vec<String>,
+    /// The end of the time windows [default: now].
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// The resource's id, as `drift` prints it, or a part of it that only one has.
+    pub resource: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Only this source.
+    pub source: Option<String>,
+    /// How many versions of each source, the newest first; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    /// Keep versions taken within this time, e.g. `30d`.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_KEEP")]
+    pub keep: Option<String>,
+    /// Keep at least this many of the newest versions of each source.
+    #[arg(long, value_name = "N", env = "DRIFTLINE_KEEP_LAST")]
+    pub keep_last: Option<usize>,
+    /// Leave files that nothing refers to for this long: a commit or a reader may be using them.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_GRACE")]
+    pub grace: Option<String>,
+    /// Only say what would be dropped.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// The effective values, and where each came from.
+    View,
+}

@@ -1,0 +1,354 @@
+//! The configuration file: what is written in it, and what that means.
+//!
+//! `Raw…` is what the file says; everything else is checked and resolved, once, here.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use driftline_core::rule::{Glob, Subject};
+use driftline_core::seal::SecretPath;
+use driftline_core::{BaselineName, Equivalence, Origin, Pattern, Rule, RuleBook, RuleKind, SourceName, Value};
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use crate::error::{CommandError, CommandResult};
+use crate::time::parse_duration;
+
+pub(crate) const FILE_NAME: &str = "driftline.toml";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawConfig {
+    store: Option<PathBuf>,
+    baseline: Option<String>,
+    stale_after: Option<String>,
+    #[serde(default)]
+    retention: RawRetention,
+    #[serde(default)]
+    source: Vec<RawSource>,
+    #[serde(default)]
+    rule: Vec<RawRule>,
+    #[serde(default)]
+    ignore: Vec<RawIgnore>,
+    #[serde(default)]
+    seal: Vec<RawSeal>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRetention {
+    keep: Option<String>,
+    keep_last: Option<usize>,
+    grace: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSource {
+    name: String,
+    file: Option<PathBuf>,
+    command: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    kind: String,
+    r#type: Option<String>,
+    place: Option<String>,
+    id: Option<String>,
+    source: Option<String>,
+    path: String,
+    value: Option<Value>,
+    values: Option<Vec<Value>>,
+    form: Option<String>,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawIgnore {
+    r#type: Option<String>,
+    place: Option<String>,
+    id: Option<String>,
+    source: Option<String>,
+    path: Option<String>,
+    reason: Option<String>,
+    owner: Option<String>,
+    expires: Option<toml::value::Datetime>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSeal {
+    r#type: String,
+    path: String,
+}
+
+/// What the file means.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    pub path: Option<PathBuf>,
+    pub store: Option<PathBuf>,
+    pub baseline: Option<BaselineName>,
+    pub stale_after: Option<SignedDuration>,
+    pub keep: Option<SignedDuration>,
+    pub keep_last: Option<usize>,
+    pub grace: Option<SignedDuration>,
+    pub sources: Vec<ConfiguredSource>,
+    pub rules: Vec<UserRule>,
+    pub seal: Vec<SecretPath>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ConfiguredSource {
+    pub name: SourceName,
+    pub from: From,
+}
+
+#[derive(Debug)]
+pub(crate) enum From {
+    File(PathBuf),
+    Command(Vec<String>),
+}
+
+/// A rule or ignore entry of the user's.
+#[derive(Debug, Clone)]
+pub(crate) struct UserRule {
+    pub rule: Rule,
+    /// How messages name it, e.g. `driftline.toml [[ignore]] 2`.
+    pub name: String,
+    pub owner: Option<String>,
+    pub expires: Option<Date>,
+}
+
+impl UserRule {
+    pub(crate) fn has_expired(&self, now: Timestamp) -> bool {
+        let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+        self.expires.is_some_and(|last| last < today)
+    }
+}
+
+/// Reads the file that is named, or the one that lies here; without either, nothing is configured.
+pub(crate) fn load(named: Option<&Path>) -> CommandResult<Config> {
+    let (path, must_exist) = match named {
+        Some(path) => (path.to_owned(), true),
+        None => (PathBuf::from(FILE_NAME), false),
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => return Ok(Config::default()),
+        Err(error) => {
+            return Err(CommandError::because(format!("cannot read the configuration `{}`", path.display()), &error));
+        }
+    };
+    parse(&text, &path).map_err(|error| error.about(format!("the configuration `{}` is not usable", path.display())))
+}
+
+fn parse(text: &str, path: &Path) -> CommandResult<Config> {
+    let raw: RawConfig = toml::from_str(text).map_err(|error| CommandError::new(error.to_string().trim_end()))?;
+    let file = path.display();
+    let duration = |name: &str, text: Option<String>| {
+        text.map(|text| parse_duration(&text).map_err(|error| error.about(format!("`{name}`")))).transpose()
+    };
+    let baseline = raw.baseline.map(|name| name.parse::<BaselineName>());
+    let mut config = Config {
+        path: Some(path.to_owned()),
+        store: raw.store,
+        baseline: baseline.transpose().map_err(|error| CommandError::new(error.to_string()))?,
+        stale_after: duration("stale_after", raw.stale_after)?,
+        keep: duration("retention.keep", raw.retention.keep)?,
+        keep_last: raw.retention.keep_last,
+        grace: duration("retention.grace", raw.retention.grace)?,
+        ..Config::default()
+    };
+    let mut names = BTreeSet::new();
+    for (at, source) in raw.source.into_iter().enumerate() {
+        let name: SourceName = source
+            .name
+            .parse()
+            .map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()).about(format!("[[source]] {}", at + 1)))?;
+        if !names.insert(name.clone()) {
+            return Err(CommandError::new(format!("two entries of [[source]] are named `{name}`")));
+        }
+        let from = match (source.file, source.command) {
+            (Some(file), None) => From::File(file),
+            (None, Some(command)) if !command.is_empty() => From::Command(command),
+            _ => {
+                return Err(CommandError::new(format!("the source `{name}` needs either `file` or `command`")));
+            }
+        };
+        config.sources.push(ConfiguredSource { name, from });
+    }
+    for (at, rule) in raw.rule.into_iter().enumerate() {
+        let name = format!("{file} [[rule]] {}", at + 1);
+        config.rules.push(resolve_rule(rule, name.clone()).map_err(|error| error.about(name))?);
+    }
+    for (at, ignore) in raw.ignore.into_iter().enumerate() {
+        let name = format!("{file} [[ignore]] {}", at + 1);
+        config.rules.push(resolve_ignore(ignore, name.clone()).map_err(|error| error.about(name))?);
+    }
+    for (at, seal) in raw.seal.into_iter().enumerate() {
+        let path = pattern(&seal.path).map_err(|error| error.about(format!("{file} [[seal]] {}", at + 1)))?;
+        config.seal.push(SecretPath { kind: Glob::new(seal.r#type), path });
+    }
+    Ok(config)
+}
+
+fn pattern(text: &str) -> CommandResult<Pattern> {
+    text.parse().map_err(|error: driftline_core::pointer::PointerError| CommandError::new(error.to_string()))
+}
+
+fn reason(text: Option<String>) -> CommandResult<String> {
+    match text {
+        Some(text) if !text.trim().is_empty() => Ok(text),
+        _ => Err(CommandError::new("it has no `reason`; the next person needs one")),
+    }
+}
+
+fn resolve_rule(raw: RawRule, name: String) -> CommandResult<UserRule> {
+    let subject = Subject {
+        kind: raw.r#type.map(Glob::new),
+        place: raw.place.map(Glob::new),
+        id: raw.id.map(Glob::new),
+        source: raw.source.map(Glob::new),
+    };
+    let kind = match (raw.kind.as_str(), raw.value, raw.values, raw.form.as_deref()) {
+        ("ignore", None, None, None) => RuleKind::Ignore,
+        ("volatile", None, None, None) => RuleKind::Volatile,
+        ("unordered", None, None, None) => RuleKind::Unordered,
+        ("default", Some(value), None, None) => RuleKind::Default(value),
+        ("default", ..) => return Err(CommandError::new("a `default` rule needs `value` and nothing else")),
+        ("equivalent", None, Some(values), None) if values.len() > 1 => {
+            RuleKind::Equivalent(Equivalence::Values(values))
+        }
+        ("equivalent", None, None, Some("case")) => RuleKind::Equivalent(Equivalence::Case),
+        ("equivalent", None, None, Some("spelling")) => RuleKind::Equivalent(Equivalence::Spelling),
+        ("equivalent", None, None, Some("empty")) => RuleKind::Equivalent(Equivalence::Empty),
+        ("equivalent", ..) => {
+            return Err(CommandError::new(
+                "an `equivalent` rule needs either `values` (two or more) or `form` (case, spelling or empty)",
+            ));
+        }
+        ("ignore" | "volatile" | "unordered", ..) => {
+            return Err(CommandError::new(format!("a rule of kind `{}` takes no value, values or form", raw.kind)));
+        }
+        (other, ..) => {
+            return Err(CommandError::new(format!("`{other}` is not a kind of rule"))
+                .hint("the kinds are ignore, volatile, unordered, default and equivalent"));
+        }
+    };
+    let path = pattern(&raw.path)?;
+    let excuses_all = matches!(kind, RuleKind::Ignore | RuleKind::Volatile);
+    finish(Rule { subject, path, kind, origin: Origin::User(name.clone()), reason: reason(raw.reason)? }, name, excuses_all)
+}
+
+fn resolve_ignore(raw: RawIgnore, name: String) -> CommandResult<UserRule> {
+    let subject = Subject {
+        kind: raw.r#type.map(Glob::new),
+        place: raw.place.map(Glob::new),
+        id: raw.id.map(Glob::new),
+        source: raw.source.map(Glob::new),
+    };
+    let path = pattern(raw.path.as_deref().unwrap_or(""))?;
+    let reason = reason(raw.reason)?;
+    let expires = match raw.expires {
+        None => None,
+        Some(date) => Some(date.to_string().get(..10).and_then(|text| text.parse::<Date>().ok()).ok_or_else(|| {
+            CommandError::new(format!("`expires = {date}` is not a date")).hint("write it as `expires = 2026-12-31`")
+        })?),
+    };
+    let rule = Rule { subject, path, kind: RuleKind::Ignore, origin: Origin::User(name.clone()), reason };
+    let mut entry = finish(rule, name, true)?;
+    entry.owner = raw.owner;
+    entry.expires = expires;
+    Ok(entry)
+}
+
+fn finish(rule: Rule, name: String, excuses_all: bool) -> CommandResult<UserRule> {
+    if excuses_all && rule.subject.matches_everything() && rule.path.names_everything() {
+        return Err(CommandError::new("it matches everything, so nothing would ever be reported")
+            .hint("name a type, place, id or path"));
+    }
+    Ok(UserRule { rule, name, owner: None, expires: None })
+}
+
+/// The rules in force: the built-in ones, then the user's that have not expired.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub book: RuleBook,
+    /// For each rule of the book the user's entry it came from.
+    users: Vec<Option<usize>>,
+}
+
+impl Config {
+    pub(crate) fn rules(&self, now: Timestamp) -> Rules {
+        let mut rules = driftline_core::rule::builtin();
+        let mut users = vec![None; rules.len()];
+        for (at, entry) in self.rules.iter().enumerate() {
+            if !entry.has_expired(now) {
+                rules.push(entry.rule.clone());
+                users.push(Some(at));
+            }
+        }
+        Rules { book: RuleBook::new(rules), users }
+    }
+}
+
+impl Rules {
+    /// The user's entries that none of these uses is of.
+    pub(crate) fn unused<'c>(
+        &self,
+        config: &'c Config,
+        uses: &std::collections::BTreeMap<usize, u64>,
+    ) -> Vec<&'c UserRule> {
+        let unused = |(number, user): (usize, &Option<usize>)| match user {
+            Some(entry) if !uses.contains_key(&number) => Some(&config.rules[*entry]),
+            _ => None,
+        };
+        self.users.iter().enumerate().filter_map(unused).collect()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        parse(text, Path::new("driftline.toml")).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_when_the_file_is_read() {
+        for (text, message) in [
+            ("[[source]]\nname = \"latest\"\nfile = \"x\"", "`latest` is reserved"),
+            ("[[source]]\nname = \"Prod\"\nfile = \"x\"", "`P` is not allowed"),
+            ("baseline = \"all\"", "`all` is reserved"),
+            ("[[source]]\nname = \"a\"", "needs either `file` or `command`"),
+            ("[[source]]\nname = \"a\"\nfile = \"x\"\n[[source]]\nname = \"a\"\nfile = \"y\"", "two entries"),
+            ("[[ignore]]\nreason = \"x\"", "matches everything"),
+            ("[[ignore]]\ntype = \"*\"\npath = \"/**\"\nreason = \"x\"", "matches everything"),
+            ("[[ignore]]\ntype = \"A\"", "no `reason`"),
+            ("[[ignore]]\ntype = \"A\"\nreason = \"x\"\npath = \"a\"", "not a JSON pointer"),
+            ("[[rule]]\nkind = \"ignor\"\npath = \"/a\"\nreason = \"x\"", "not a kind of rule"),
+            ("[[rule]]\nkind = \"default\"\npath = \"/a\"\nreason = \"x\"", "needs `value`"),
+            ("colour = 1", "unknown field"),
+            ("stale_after = \"soon\"", "`stale_after`"),
+        ] {
+            let found = error(text);
+            assert!(found.contains(message), "{text}\n{found}");
+        }
+    }
+
+    #[test]
+    fn an_entry_expires_the_day_after_its_date() {
+        let text = "[[ignore]]\ntype = \"A\"\nreason = \"x\"\nowner = \"sre\"\nexpires = 2026-06-29";
+        let config = parse(text, Path::new("f")).unwrap();
+        let entry = &config.rules[0];
+        assert!(!entry.has_expired("2026-06-29T23:59:59Z".parse().unwrap()));
+        assert!(entry.has_expired("2026-06-30T00:00:00Z".parse().unwrap()));
+        assert_eq!(config.rules("2026-07-01T00:00:00Z".parse().unwrap()).unused(&config, &Default::default()).len(), 0);
+    }
+}

@@ -1,0 +1,342 @@
+//! `drift` and `diff`: ask, filter, print, and answer with an exit code.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use driftline_core::judge::{Judgement, Side, judge};
+use driftline_core::verdict::Status;
+use driftline_core::{Coverage, Properties, ResourceKey, StreamId, Value};
+use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
+use driftline_store::detect::{Drift, Finding, Pair, Question, SourceReport, Tally};
+use driftline_store::{Store, Stream};
+use jiff::Timestamp;
+
+use crate::args::{DiffArgs, DriftArgs, FailOn, ShownArgs, VerdictArgs};
+use crate::error::{CommandError, CommandResult};
+use crate::exit;
+use crate::filter::Filter;
+use crate::report::{Entry, Expected, Report};
+use crate::seal::Sealer;
+use crate::settings::Settings;
+use crate::time::parse_moment;
+
+pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
+    let store = Store::open(&settings.store)?;
+    let sources = parse_sources(&args.source)?;
+    let (mut question, expected) = question(settings, &store, args)?;
+    restrict(&store, &mut question, &sources)?;
+    for pair in question.pairs.iter().filter(|pair| pair.expected.is_none()) {
+        settings.printer.warn(&format!(
+            "the source `{}` has versions, but none that it could be compared with: all of it is not checked",
+            pair.stream
+        ));
+    }
+    let drift = store.drift(&question, &settings.rules.book)?;
+    // In-sync resources are only looked up when someone asks for them.
+    let everything = args.shown.all || args.shown.filter.is_some();
+    let mut in_sync: Vec<(StreamId, ResourceKey)> = Vec::new();
+    if everything {
+        let judged: BTreeSet<(&StreamId, &ResourceKey)> =
+            drift.findings.iter().map(|finding| (&finding.stream, &finding.key)).collect();
+        for pair in &question.pairs {
+            let keys = store.keys(&pair.stream, pair.live)?;
+            in_sync.extend(
+                keys.into_iter().filter(|key| !judged.contains(&(&pair.stream, key))).map(|key| (pair.stream.clone(), key)),
+            );
+        }
+    }
+    let whole = sources.is_empty() && args.shown.filter.is_none();
+    finish(settings, &drift, &in_sync, expected, &args.shown, args.verdict, whole)
+}
+
+pub(crate) fn parse_sources(names: &[String]) -> CommandResult<Vec<StreamId>> {
+    names
+        .iter()
+        .map(|name| name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string())))
+        .collect()
+}
+
+/// Whether a stream is one of those named; a source's name stands for all its scopes.
+pub(crate) fn is_named(stream: &StreamId, named: &[StreamId]) -> bool {
+    named.is_empty() || named.iter().any(|one| stream == one || (one.scope.is_none() && one.source == stream.source))
+}
+
+pub(crate) fn restrict(store: &Store, question: &mut Question, named: &[StreamId]) -> CommandResult<()> {
+    for one in named {
+        if !store.catalog().streams().any(|(stream, _)| is_named(stream, std::slice::from_ref(one))) {
+            return Err(driftline_store::StoreError::NoSuchStream(one.clone()).into());
+        }
+    }
+    question.pairs.retain(|pair| is_named(&pair.stream, named));
+    Ok(())
+}
+
+fn question(settings: &Settings, store: &Store, args: &DriftArgs) -> CommandResult<(Question, Expected)> {
+    let moment = |text: &Option<String>| text.as_ref().map(|text| parse_moment(text, settings.now)).transpose();
+    let at = moment(&args.at)?;
+    if let Some([a, b]) = args.between.as_deref() {
+        let (a, b) = (Point::parse(a, settings.now)?, Point::parse(b, settings.now)?);
+        let pairs = pairs_between(store, a, b);
+        if pairs.is_empty() {
+            return Err(CommandError::new("no source has versions at both points").hint("`driftline log` lists versions"));
+        }
+        let text = format!("between {} and {}", a.name(), b.name());
+        return Ok((Question { pairs, accepted: Vec::new() }, Expected::Versions { text }));
+    }
+    if let Some(since) = moment(&args.since)? {
+        let live = at.map_or(Point::Newest, Point::At);
+        let text = format!("since {since}");
+        let pairs = pairs_between(store, Point::At(since), live);
+        return Ok((Question { pairs, accepted: Vec::new() }, Expected::Versions { text }));
+    }
+    let name = settings.baseline(args.baseline.as_deref())?;
+    let question = store.question(&name, at)?;
+    let set_at = store.catalog().baseline(&name)?.set_at;
+    Ok((question, Expected::Baseline { name: name.to_string(), set_at }))
+}
+
+/// One end of a comparison.
+#[derive(Clone, Copy, Debug)]
+enum Point {
+    Version(u64),
+    At(Timestamp),
+    Newest,
+}
+
+impl Point {
+    fn parse(text: &str, now: Timestamp) -> CommandResult<Self> {
+        if let Some(number) = text.strip_prefix('v').and_then(|number| number.parse().ok()) {
+            return Ok(Point::Version(number));
+        }
+        if text == "now" || text == "latest" {
+            return Ok(Point::Newest);
+        }
+        parse_moment(text, now).map(Point::At).map_err(|error| error.hint("a version is written like v3"))
+    }
+
+    fn name(self) -> String {
+        match self {
+            Point::Version(number) => format!("version {number}"),
+            Point::At(time) => time.to_string(),
+            Point::Newest => "the newest version".into(),
+        }
+    }
+
+    fn find(self, stream: &Stream) -> Option<u64> {
+        match self {
+            Point::Version(number) => stream.get(number),
+            Point::At(time) => stream.at(time),
+            Point::Newest => stream.head(),
+        }
+        .map(|version| version.number)
+    }
+}
+
+/// A source that has nothing at the later point is not there; one that has nothing at the earlier was not looked at.
+fn pairs_between(store: &Store, expected: Point, live: Point) -> Vec<Pair> {
+    let pair = |(id, stream): (&StreamId, &Stream)| {
+        let live = live.find(stream)?;
+        let expected = expected.find(stream);
+        // A version number that only another source has says nothing of this one.
+        Some(Pair { stream: id.clone(), expected, live })
+    };
+    let pairs = store.catalog().streams().filter_map(pair);
+    match expected {
+        Point::Version(_) => pairs.filter(|pair| pair.expected.is_some()).collect(),
+        _ => pairs.collect(),
+    }
+}
+
+fn entry_of(finding: &Finding) -> Entry<'_> {
+    let Judgement { status, kind, changes, excused, reason } = &finding.judgement;
+    Entry {
+        key: &finding.key,
+        source: finding.stream.to_string(),
+        status: *status,
+        kind: *kind,
+        since: finding.since,
+        changes,
+        excused,
+        reason: reason.as_deref(),
+    }
+}
+
+fn finish(
+    settings: &Settings,
+    drift: &Drift,
+    in_sync: &[(StreamId, ResourceKey)],
+    expected: Expected,
+    shown: &ShownArgs,
+    verdict: VerdictArgs,
+    whole: bool,
+) -> CommandResult<u8> {
+    let filter = shown.filter.as_deref().map(Filter::new).transpose()?;
+    let mut entries: Vec<Entry<'_>> = drift.findings.iter().map(entry_of).collect();
+    entries.extend(in_sync.iter().map(|(stream, key)| Entry {
+        key,
+        source: stream.to_string(),
+        status: Status::InSync,
+        kind: None,
+        since: None,
+        changes: &[],
+        excused: &[],
+        reason: None,
+    }));
+    let mut tally = drift.tally();
+    let mut excused = drift.excused();
+    if let Some(filter) = &filter {
+        let mut kept = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if filter.matches(&entry)? {
+                kept.push(entry);
+            }
+        }
+        entries = kept;
+        tally = Tally::default();
+        entries.iter().for_each(|entry| tally.add(entry.status));
+        excused = entries.iter().map(|entry| entry.excused.len()).sum();
+    }
+    if !shown.all {
+        entries.retain(|entry| entry.status != Status::InSync);
+    }
+    entries.sort_by(|a, b| (a.key, &a.source).cmp(&(b.key, &b.source)));
+    let unused = match whole {
+        true => settings.rules.unused(&settings.config, &drift.rule_uses),
+        false => Vec::new(),
+    };
+    let expired: Vec<_> = settings.config.rules.iter().filter(|rule| rule.has_expired(settings.now)).collect();
+    for rule in &expired {
+        let owner = rule.owner.as_ref().map(|owner| format!(", owner {owner}")).unwrap_or_default();
+        settings.printer.warn(&format!("{} has expired and no longer excuses anything{owner}", rule.name));
+    }
+    for rule in &unused {
+        settings.printer.note(&format!("note: {} excused nothing", rule.name));
+    }
+    let report = Report {
+        now: settings.now,
+        expected,
+        entries,
+        tally,
+        excused,
+        sources: &drift.sources,
+        book: &settings.rules.book,
+        limit: shown.limit,
+        unused_rules: unused.iter().map(|rule| rule.name.as_str()).collect(),
+        expired_rules: expired.iter().map(|rule| rule.name.as_str()).collect(),
+        filter: shown.filter.clone(),
+    };
+    settings.printer.print(&report)?;
+    Ok(exit_code(tally, verdict))
+}
+
+fn exit_code(tally: Tally, verdict: VerdictArgs) -> u8 {
+    let fails = match verdict.fail_on {
+        FailOn::Drifted => tally.drifted > 0,
+        FailOn::Unknown => tally.drifted > 0 || tally.unknown > 0,
+        FailOn::Never => false,
+    };
+    match () {
+        () if verdict.exit_zero => exit::IN_SYNC,
+        () if fails => exit::DRIFT,
+        () if verdict.strict && tally.not_checked > 0 => exit::NOT_CHECKED,
+        () => exit::IN_SYNC,
+    }
+}
+
+/// Two files, no store.
+pub(crate) fn diff(settings: &Settings, args: &DiffArgs) -> CommandResult<u8> {
+    let sealer = Sealer::for_once(&settings.config.seal)?;
+    let expected = read_file(settings, &args.expected, sealer.clone())?;
+    let live = read_file(settings, &args.live, sealer)?;
+    if expected.stream != live.stream {
+        settings.printer.warn(&format!("the first file is of `{}`, the second of `{}`", expected.stream, live.stream));
+    }
+    let mut drift = Drift::default();
+    let keys: BTreeSet<&ResourceKey> = expected.resources.keys().chain(live.resources.keys()).collect();
+    let mut in_sync = Vec::new();
+    for key in keys {
+        let (before, after) = (expected.resources.get(key), live.resources.get(key));
+        if before.is_some() && before == after {
+            drift.by_type.entry(key.kind.clone()).or_default().add(Status::InSync);
+            if args.shown.all || args.shown.filter.is_some() {
+                in_sync.push((live.stream.clone(), key.clone()));
+            }
+            continue;
+        }
+        let value = |properties: Option<&Properties>| properties.map(Properties::to_value);
+        let (before, after): (Option<Value>, Option<Value>) = (value(before), value(after));
+        let sides = (
+            Side { value: before.as_ref(), coverage: &expected.coverage },
+            Side { value: after.as_ref(), coverage: &live.coverage },
+        );
+        let source = live.stream.source.as_str();
+        let Some(judgement) = judge(key.as_ref(), source, &sides.0, &sides.1, &settings.rules.book) else { continue };
+        drift.by_type.entry(key.kind.clone()).or_default().add(judgement.status);
+        for excused in &judgement.excused {
+            *drift.rule_uses.entry(excused.rule).or_default() += 1;
+        }
+        let finding = Finding { stream: live.stream.clone(), key: key.clone(), judgement, since: None };
+        drift.findings.push(finding);
+    }
+    let (complete_extents, partial_extents) = live.coverage.counts();
+    drift.sources.push(SourceReport {
+        stream: live.stream,
+        expected: Some(1),
+        version: 2,
+        taken_at: live.taken_at,
+        complete_extents,
+        partial_extents,
+    });
+    let text = format!("between `{}` and `{}`", args.expected.display(), args.live.display());
+    finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, args.shown.filter.is_none())
+}
+
+/// An observation in memory.
+struct InMemory<'s> {
+    settings: &'s Settings,
+    stream: StreamId,
+    taken_at: Timestamp,
+    coverage: Coverage,
+    resources: BTreeMap<ResourceKey, Properties>,
+    sealer: Sealer,
+}
+
+impl Sink for InMemory<'_> {
+    type Error = CommandError;
+
+    fn header(&mut self, header: PlainHeader) -> CommandResult<()> {
+        self.stream = header.stream;
+        self.taken_at = header.taken_at.unwrap_or(self.settings.now);
+        self.coverage = header.coverage.unwrap_or_default();
+        Ok(())
+    }
+
+    fn resource(&mut self, seen: Seen<'_>) -> CommandResult<()> {
+        let key = ResourceKey::from(seen.key);
+        let properties = self.sealer.seal(seen.key.kind, seen.properties, seen.sensitive)?.into();
+        if let Some(_first) = self.resources.insert(key, properties) {
+            return Err(CommandError::new(format!("`{}` ({} in {}) is given twice", seen.key.id, seen.key.kind, seen.key.place)));
+        }
+        Ok(())
+    }
+}
+
+fn read_file<'s>(settings: &'s Settings, path: &Path, sealer: Sealer) -> CommandResult<InMemory<'s>> {
+    let about = |error: CommandError| error.about(format!("cannot read `{}`", path.display()));
+    let file = File::open(path).map_err(|error| about(CommandError::new(error.to_string())))?;
+    let mut sink = InMemory {
+        settings,
+        stream: "unnamed".parse::<StreamId>().expect("a good name"),
+        taken_at: settings.now,
+        coverage: Coverage::new(),
+        resources: BTreeMap::new(),
+        sealer,
+    };
+    match plain::read(BufReader::with_capacity(1 << 20, file), &mut sink) {
+        Ok(()) => Ok(sink),
+        Err(ReadError::Sink { line, source }) => Err(about(source.about(format!("line {line}")))),
+        Err(error) => Err(about(CommandError::new(error.to_string()))),
+    }
+}

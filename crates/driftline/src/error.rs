@@ -1,0 +1,111 @@
+//! What the user is told when a command fails: what, on what, why, and what to do next.
+
+use std::error::Error;
+use std::fmt;
+
+use driftline_store::StoreError;
+
+/// An error with its causes, and hints.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
+pub(crate) type CommandResult<T> = Result<T, CommandError>;
+
+impl CommandError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Wraps an error in what was being done, keeping it as the cause.
+    pub(crate) fn because(message: impl Into<String>, cause: &dyn Error) -> Self {
+        let mut error = Self::new(message);
+        error.push_chain(cause);
+        error
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    fn push_chain(&mut self, cause: &dyn Error) {
+        let mut next = Some(cause);
+        while let Some(error) = next {
+            let text = error.to_string();
+            // Some libraries print their cause as part of their own message; once is enough.
+            if !self.message.contains(&text) && !self.causes.iter().any(|known| known.contains(&text)) {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+    }
+
+    /// The same error, said of something.
+    pub(crate) fn about(mut self, what: impl fmt::Display) -> Self {
+        self.causes.insert(0, std::mem::take(&mut self.message));
+        self.message = what.to_string();
+        self
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        for cause in &self.causes {
+            write!(f, "\n  caused by: {cause}")?;
+        }
+        for hint in &self.hints {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let mut told = Self::new(error.to_string());
+        if let Some(cause) = error.source() {
+            told.push_chain(cause);
+        }
+        match &error {
+            StoreError::NoStore { .. } => told
+                .hint("`driftline observe file FILE` makes one; `--store FOLDER` names another place")
+                .hint("`driftline demo` shows what this is about"),
+            StoreError::NotAStore { .. } => told.hint("name an empty or missing folder, or one that Driftline made, with `--store`"),
+            StoreError::NewerFormat { .. } => told.hint("use the newest driftline on this store; nothing in it was changed"),
+            StoreError::Damaged { .. } => told
+                .hint("`driftline verify` checks the whole store; restore the named file from a copy of the store"),
+            StoreError::NoSuchBaseline(name) => told
+                .hint(format!("`driftline baseline set {name}` pins the newest version of every source"))
+                .hint("`driftline baseline list` shows those there are"),
+            StoreError::NoSuchStream(_) | StoreError::NoSuchVersion { .. } => {
+                told.hint("`driftline log` lists sources and versions")
+            }
+            StoreError::Empty { .. } => told
+                .hint("an empty listing usually means a broken observer; nothing was committed")
+                .hint("if everything is really gone, repeat with --allow-empty"),
+            StoreError::OutOfOrder { .. } => told
+                .hint("an older observation would make the newest state look changed back; nothing was committed")
+                .hint("check the observer's clock; if it is right, repeat with --allow-older"),
+            StoreError::OtherSealKey { .. } => told
+                .hint("with another key every secret would look changed; nothing was committed")
+                .hint("give the store's own key in DRIFTLINE_SEAL_KEY or in the key file beside the store"),
+            StoreError::Duplicate { .. } => {
+                told.hint("a key names one thing: give each resource its own canonicalId, or merge the two; nothing was committed")
+            }
+            StoreError::Io { .. } => told.hint("the store is as it was; check free space and permissions, then repeat"),
+            StoreError::Contended { .. } => told.hint("many writers are committing at once; repeat"),
+            StoreError::Parquet(_) | StoreError::TooMany => told,
+        }
+    }
+}
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -1,0 +1,86 @@
+//! `--where`: a CEL expression over one resource.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cel::objects::Key;
+use cel::{Context, Env, Program, Value as Cel};
+use driftline_core::Value;
+
+use crate::error::{CommandError, CommandResult};
+use crate::report::Entry;
+
+pub(crate) struct Filter {
+    env: Arc<Env>,
+    program: Program,
+    text: String,
+}
+
+impl Filter {
+    pub(crate) fn new(text: &str) -> CommandResult<Self> {
+        let env = Arc::new(Env::stdlib());
+        let program = env.compile(text).map_err(|error| {
+            CommandError::new(error.to_string())
+                .about(format!("`--where '{text}'` is not a CEL expression"))
+                .hint("example: --where 'type == \"AWS::Lambda::Function\" && status == \"drifted\"'")
+        })?;
+        Ok(Self { env, program, text: text.to_owned() })
+    }
+
+    pub(crate) fn matches(&self, entry: &Entry<'_>) -> CommandResult<bool> {
+        let mut context = Context::with_env(self.env.clone());
+        let text = |text: &str| Cel::String(Arc::new(text.to_owned()));
+        let (account, region) = driftline_core::key::account_and_region(entry.key.place.as_str());
+        context.add_variable_from_value("type", text(&entry.key.kind));
+        context.add_variable_from_value("place", text(entry.key.place.as_str()));
+        context.add_variable_from_value("id", text(&entry.key.id));
+        context.add_variable_from_value("account", text(account.unwrap_or_default()));
+        context.add_variable_from_value("region", text(region.unwrap_or_default()));
+        context.add_variable_from_value("source", text(&entry.source));
+        context.add_variable_from_value("status", text(entry.status.name()));
+        context.add_variable_from_value("kind", text(entry.kind.map_or("", |kind| kind.name())));
+        let changes = entry.changes.iter().map(|change| {
+            let mut members: HashMap<Key, Cel> = HashMap::new();
+            members.insert("path".into(), text(&change.path.to_string()));
+            for (name, value) in [("baseline", &change.expected), ("current", &change.actual)] {
+                if let Some(value) = value {
+                    members.insert(name.into(), to_cel(value));
+                }
+            }
+            Cel::Map(members.into())
+        });
+        context.add_variable_from_value("changes", Cel::List(Arc::new(changes.collect())));
+        let failed = |what: String| {
+            CommandError::new(what)
+                .about(format!("`--where '{}'` cannot be answered for {}", self.text, entry.key))
+                .hint("the names are type, place, account, region, id, source, status, kind and changes")
+        };
+        match self.program.execute(&context) {
+            Ok(Cel::Bool(answer)) => Ok(answer),
+            Ok(other) => Err(failed(format!("it gives a value of type {}, not true or false", other.type_of()))),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+}
+
+fn to_cel(value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(value) => Cel::Bool(*value),
+        Value::Number(number) => match number.as_integer() {
+            Some(integer) => match (i64::try_from(integer), u64::try_from(integer)) {
+                (Ok(integer), _) => Cel::Int(integer),
+                (_, Ok(integer)) => Cel::UInt(integer),
+                _ => Cel::Float(number.as_f64()),
+            },
+            None => Cel::Float(number.as_f64()),
+        },
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
+        Value::Object(members) => {
+            let members: HashMap<Key, Cel> =
+                members.iter().map(|(name, member)| (name.as_str().into(), to_cel(member))).collect();
+            Cel::Map(members.into())
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Results on stdout or into files, in the formats asked for; everything else on stderr.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::args::{ColorChoice, Global};
+use crate::error::{CommandError, CommandResult};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Table,
+    Json,
+    Ndjson,
+    Markdown,
+}
+
+#[derive(Clone, Debug)]
+struct Output {
+    format: Format,
+    file: Option<PathBuf>,
+}
+
+/// What can be printed in every format.
+pub(crate) trait Show {
+    fn table(&self, page: &mut Page<'_>) -> io::Result<()>;
+    /// Exactly one JSON value.
+    fn json(&self, out: &mut dyn Write) -> io::Result<()>;
+    /// One JSON value a line.
+    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()>;
+    fn markdown(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Prints results as the command line asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Printer {
+    outputs: Vec<Output>,
+    color: bool,
+    color_errors: bool,
+    pub quiet: bool,
+    pub verbose: bool,
+}
+
+/// A place to write a table to, which knows whether it may use colour.
+pub(crate) struct Page<'a> {
+    out: &'a mut dyn Write,
+    color: bool,
+}
+
+impl Write for Page<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+impl Page<'_> {
+    /// The text, in a style where colour may be used. Control characters in it are shown, never sent.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        let text = visible(text);
+        if self.color { format!("{style}{text}{style:#}") } else { text }
+    }
+}
+
+/// Names and values come from outside: what would move a terminal's cursor is shown as an escape.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() { out.extend(char.escape_unicode()) } else { out.push(char) }
+    }
+    out
+}
+
+impl Printer {
+    pub(crate) fn new(global: &Global) -> CommandResult<Self> {
+        let mut outputs = Vec::new();
+        for text in &global.output {
+            let (name, file) = match text.split_once('=') {
+                Some((name, file)) => (name, Some(PathBuf::from(file))),
+                None => (text.as_str(), None),
+            };
+            let format = match name {
+                "table" => Format::Table,
+                "json" => Format::Json,
+                "ndjson" => Format::Ndjson,
+                "markdown" => Format::Markdown,
+                other => {
+                    return Err(CommandError::new(format!("`{other}` is not an output format"))
+                        .hint("the formats are table, json, ndjson and markdown"));
+                }
+            };
+            outputs.push(Output { format, file });
+        }
+        if outputs.is_empty() {
+            outputs.push(Output { format: Format::Table, file: None });
+        }
+        if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
+            return Err(CommandError::new("only one output can go to the terminal").hint("give the others a file: -o json=FILE"));
+        }
+        Ok(Self {
+            outputs,
+            color: use_color(global.color, io::stdout().is_terminal()),
+            color_errors: use_color(global.color, io::stderr().is_terminal()),
+            quiet: global.quiet,
+            verbose: global.verbose,
+        })
+    }
+
+    /// For errors that come before the settings are known to be good.
+    pub(crate) fn plain(global: &Global) -> Self {
+        Self {
+            outputs: Vec::new(),
+            color: false,
+            color_errors: use_color(global.color, io::stderr().is_terminal()),
+            quiet: global.quiet,
+            verbose: global.verbose,
+        }
+    }
+
+    pub(crate) fn print(&self, what: &dyn Show) -> CommandResult<()> {
+        for output in &self.outputs {
+            match &output.file {
+                Some(path) => {
+                    let failed =
+                        |error: io::Error| CommandError::because(format!("cannot write `{}`", path.display()), &error);
+                    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+                    write_as(output.format, what, &mut file, false).and_then(|()| file.flush()).map_err(failed)?;
+                }
+                None => {
+                    let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+                    match write_as(output.format, what, &mut out, self.color).and_then(|()| out.flush()) {
+                        // Whoever reads has enough; that is no failure of ours.
+                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                        other => other.map_err(|error| CommandError::because("cannot write to standard output", &error))?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A line on stderr that may be left out.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.say(&visible_lines(text));
+        }
+    }
+
+    /// A line on stderr for the curious.
+    pub(crate) fn detail(&self, text: &str) {
+        if self.verbose && !self.quiet {
+            self.say(&visible_lines(text));
+        }
+    }
+
+    pub(crate) fn warn(&self, text: &str) {
+        let word = if self.color_errors { format!("{YELLOW}warning:{YELLOW:#}") } else { "warning:".to_owned() };
+        if !self.quiet {
+            self.say(&format!("{word} {}", visible_lines(text)));
+        }
+    }
+
+    pub(crate) fn error(&self, error: &CommandError) {
+        let text = visible_lines(&error.to_string());
+        match text.strip_prefix("error:") {
+            Some(rest) if self.color_errors => self.say(&format!("{RED}error:{RED:#}{rest}")),
+            _ => self.say(&text),
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "everything printed goes through the printer")]
+    fn say(&self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal() && std::env::var_os("CI").is_none()
+    }
+}
+
+fn visible_lines(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
+fn write_as(format: Format, what: &dyn Show, out: &mut dyn Write, color: bool) -> io::Result<()> {
+    match format {
+        Format::Table => what.table(&mut Page { out, color }),
+        Format::Json => what.json(out).and_then(|()| out.write_all(b"\n")),
+        Format::Ndjson => what.ndjson(out),
+        Format::Markdown => what.markdown(out),
+    }
+}
+
+fn use_color(choice: ColorChoice, terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if set("NO_COLOR") => false,
+        ColorChoice::Auto if set("FORCE_COLOR") => true,
+        ColorChoice::Auto => terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+    }
+}
+
+/// Rows of cells, columns as wide as their widest cell. The last column is not padded.
+pub(crate) fn columns(rows: &[Vec<String>], indent: usize) -> Vec<String> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| visible(cell).chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    rows.iter()
+        .map(|row| {
+            let mut line = " ".repeat(indent);
+            for (at, cell) in row.iter().enumerate() {
+                let cell = visible(cell);
+                line.push_str(&cell);
+                if at + 1 < row.len() {
+                    line.push_str(&" ".repeat(widths[at] - cell.chars().count() + 2));
+                }
+            }
+            line.trim_end().to_owned()
+        })
+        .collect()
+}
+
+/// Text for a cell of a Markdown table: nothing in it can end the cell or begin markup.
+pub(crate) fn markdown_cell(text: &str) -> String {
+    let mut out = String::new();
+    for char in visible(text).chars() {
+        match char {
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' | '~' => {
+                out.push('\\');
+                out.push(char);
+            }
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            _ => out.push(char),
+        }
+    }
+    out
+}
+
+/// A value on one line, cut where it gets long; says how much was left out.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most).collect();
+    format!("{kept}… ({} more)", count - most)
+}

@@ -1,0 +1,434 @@
+//! The drift report, in every format.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use driftline_core::compare::{Change, Excused};
+use driftline_core::key::account_and_region;
+use driftline_core::rule::RuleBook;
+use driftline_core::seal::is_sealed;
+use driftline_core::verdict::{DriftKind, Status};
+use driftline_core::{ResourceKey, Value};
+use driftline_store::detect::{SourceReport, Tally};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::observe::Extents;
+use crate::output::{BOLD, CYAN, DIM, GREEN, Page, RED, Show, YELLOW, columns, markdown_cell, short, visible};
+use crate::time::ago;
+
+/// One resource in the report.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry<'a> {
+    pub key: &'a ResourceKey,
+    pub source: String,
+    pub status: Status,
+    pub kind: Option<DriftKind>,
+    pub since: Option<Timestamp>,
+    pub changes: &'a [Change],
+    pub excused: &'a [Excused],
+    pub reason: Option<&'a str>,
+}
+
+/// What the expected side was.
+#[derive(Debug, Clone)]
+pub(crate) enum Expected {
+    Baseline { name: String, set_at: Timestamp },
+    Versions { text: String },
+}
+
+/// Everything `drift` has to say.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    pub now: Timestamp,
+    pub expected: Expected,
+    pub entries: Vec<Entry<'a>>,
+    pub tally: Tally,
+    pub excused: usize,
+    pub sources: &'a [SourceReport],
+    pub book: &'a RuleBook,
+    pub limit: usize,
+    pub unused_rules: Vec<&'a str>,
+    pub expired_rules: Vec<&'a str>,
+    /// What `--where` said, if anything.
+    pub filter: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonReport<'a> {
+    schema: &'a str,
+    computed_at: Timestamp,
+    baseline: JsonBaseline<'a>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "where")]
+    filter: Option<&'a str>,
+    summary: JsonSummary,
+    resources: Vec<JsonResource<'a>>,
+    sources: Vec<JsonSource<'a>>,
+    rules: JsonRules<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonBaseline<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set_at: Option<Timestamp>,
+    sources: BTreeMap<String, JsonPin>,
+}
+
+#[derive(Serialize)]
+struct JsonPin {
+    version: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonSummary {
+    total: u64,
+    in_sync: u64,
+    drifted: u64,
+    unknown: u64,
+    not_checked: u64,
+    excused: usize,
+    drift_rate: f64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonResource<'a> {
+    canonical_id: &'a str,
+    resource_type: &'a str,
+    place: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<&'a str>,
+    source: &'a str,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<DriftKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_seen: Option<Timestamp>,
+    changes: Vec<JsonChange<'a>>,
+    excused: Vec<JsonExcused<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct JsonChange<'a> {
+    path: String,
+    op: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct JsonExcused<'a> {
+    path: String,
+    rule: &'static str,
+    origin: String,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonSource<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_version: Option<u64>,
+    version: u64,
+    taken_at: &'a Timestamp,
+    extents: Extents,
+}
+
+#[derive(Serialize)]
+struct JsonRules<'a> {
+    unused: &'a [&'a str],
+    expired: &'a [&'a str],
+}
+
+pub(crate) fn json_change(change: &Change) -> JsonChange<'_> {
+    let op = match (&change.expected, &change.actual) {
+        (None, _) => "add",
+        (_, None) => "remove",
+        _ => "replace",
+    };
+    JsonChange {
+        path: change.path.to_string(),
+        op,
+        baseline: change.expected.as_ref(),
+        current: change.actual.as_ref(),
+    }
+}
+
+pub(crate) fn json_excused<'a>(excused: &'a Excused, book: &'a RuleBook) -> JsonExcused<'a> {
+    let rule = &book.rules()[excused.rule];
+    JsonExcused {
+        path: excused.change.path.to_string(),
+        rule: rule.kind.name(),
+        origin: rule.origin.to_string(),
+        reason: &rule.reason,
+        baseline: excused.change.expected.as_ref(),
+        current: excused.change.actual.as_ref(),
+    }
+}
+
+fn json_resource<'a>(entry: &'a Entry<'a>, book: &'a RuleBook) -> JsonResource<'a> {
+    let (account, region) = account_and_region(entry.key.place.as_str());
+    JsonResource {
+        canonical_id: &entry.key.id,
+        resource_type: &entry.key.kind,
+        place: entry.key.place.as_str(),
+        account,
+        region,
+        source: &entry.source,
+        status: entry.status,
+        kind: entry.kind,
+        first_seen: entry.since,
+        changes: entry.changes.iter().map(json_change).collect(),
+        excused: entry.excused.iter().map(|excused| json_excused(excused, book)).collect(),
+        reason: entry.reason,
+    }
+}
+
+/// A value for people: short, and never a secret's digest.
+pub(crate) fn shown(value: Option<&Value>) -> String {
+    match value {
+        None => "absent".into(),
+        Some(value) if is_sealed(value) => "(sealed)".into(),
+        Some(value) => short(&value.to_json(), 120),
+    }
+}
+
+pub(crate) fn change_line(change: &Change) -> String {
+    let path = if change.path.is_root() { "(whole resource)".to_owned() } else { change.path.to_string() };
+    match (&change.expected, &change.actual) {
+        (Some(before), Some(after)) if is_sealed(before) && is_sealed(after) => format!("{path}: a sealed value changed"),
+        (before, after) => format!("{path}: {} -> {}", shown(before.as_ref()), shown(after.as_ref())),
+    }
+}
+
+impl Report<'_> {
+    fn of(&self, status: Status) -> impl Iterator<Item = &Entry<'_>> {
+        self.entries.iter().filter(move |entry| entry.status == status)
+    }
+
+    fn limit(&self) -> usize {
+        if self.limit == 0 { usize::MAX } else { self.limit }
+    }
+
+    fn heading(&self) -> String {
+        match &self.expected {
+            Expected::Baseline { name, set_at } => format!("against baseline `{name}`, set {}", ago(*set_at, self.now)),
+            Expected::Versions { text } => text.clone(),
+        }
+    }
+
+    pub(crate) fn result_line(&self) -> String {
+        let tally = self.tally;
+        let mut text = format!(
+            "result: {} drifted, {} unknown, {} not checked, {} in sync (of {})",
+            tally.drifted,
+            tally.unknown,
+            tally.not_checked,
+            tally.in_sync,
+            tally.total()
+        );
+        if self.excused > 0 {
+            text += &format!("; {} differences excused by rules", self.excused);
+        }
+        if let Some(filter) = &self.filter {
+            text += &format!("; only where {filter}");
+        }
+        text
+    }
+
+    /// What was not checked, by source, type, place and reason.
+    fn not_checked_groups(&self) -> BTreeMap<(&str, &str, &str, &str), usize> {
+        let mut groups = BTreeMap::new();
+        for entry in self.of(Status::NotChecked) {
+            let group = (
+                entry.source.as_str(),
+                entry.key.kind.as_str(),
+                entry.key.place.as_str(),
+                entry.reason.unwrap_or_default(),
+            );
+            *groups.entry(group).or_default() += 1;
+        }
+        groups
+    }
+
+    fn section(
+        &self,
+        page: &mut Page<'_>,
+        status: Status,
+        title: String,
+        explain: &str,
+        sign: impl Fn(&Entry<'_>) -> (&'static str, anstyle::Style),
+    ) -> io::Result<()> {
+        let count = self.of(status).count();
+        if count == 0 {
+            return Ok(());
+        }
+        writeln!(page, "{title}  {}", page.paint(DIM, explain))?;
+        for entry in self.of(status).take(self.limit()) {
+            let (sign, style) = sign(entry);
+            let mut about = vec![entry.source.clone(), entry.key.place.to_string()];
+            if let Some(kind) = entry.kind.filter(|kind| *kind == DriftKind::Deleted) {
+                about.insert(0, kind.name().to_owned());
+            }
+            if let Some(since) = entry.since {
+                about.push(format!("since {}", ago(since, self.now)));
+            }
+            let name = page.paint(style, &format!("{sign} {}", entry.key.id));
+            let detail = page.paint(DIM, &format!("({})", about.join(", ")));
+            writeln!(page, "  {name}  {} {detail}", visible(&entry.key.kind))?;
+            for change in entry.changes.iter().take(20) {
+                writeln!(page, "      {}", visible(&change_line(change)))?;
+            }
+            if entry.changes.len() > 20 {
+                writeln!(page, "      … and {} more changes (`driftline explain` lists all)", entry.changes.len() - 20)?;
+            }
+        }
+        if count > self.limit() {
+            writeln!(page, "  … and {} more (--limit 0 lists all, -o json has everything)", count - self.limit())?;
+        }
+        writeln!(page)
+    }
+}
+
+impl Show for Report<'_> {
+    fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
+        writeln!(page, "{} {}\n", page.paint(BOLD, "Drift"), self.heading())?;
+        let tally = self.tally;
+        let title = page.paint(RED, &format!("DRIFTED {}", tally.drifted));
+        self.section(page, Status::Drifted, title, "modified or deleted", |entry| match entry.kind {
+            Some(DriftKind::Deleted) => ("-", RED),
+            _ => ("~", YELLOW),
+        })?;
+        let title = page.paint(CYAN, &format!("UNKNOWN {}", tally.unknown));
+        self.section(page, Status::Unknown, title, "there now, not in the baseline", |_| ("+", CYAN))?;
+        if tally.not_checked > 0 {
+            let title = page.paint(YELLOW, &format!("NOT CHECKED {}", tally.not_checked));
+            writeln!(page, "{title}  {}", page.paint(DIM, "one side did not look; never counted as in sync"))?;
+            let groups = self.not_checked_groups();
+            let rows: Vec<Vec<String>> = groups
+                .iter()
+                .take(self.limit())
+                .map(|((source, kind, place, reason), count)| {
+                    vec![format!("? {count}"), (*kind).into(), (*place).into(), (*source).into(), (*reason).into()]
+                })
+                .collect();
+            for line in columns(&rows, 2) {
+                writeln!(page, "{line}")?;
+            }
+            if groups.len() > self.limit() {
+                writeln!(page, "  … and {} more groups", groups.len() - self.limit())?;
+            }
+            writeln!(page)?;
+        }
+        if self.entries.iter().any(|entry| entry.status == Status::InSync) {
+            let title = page.paint(GREEN, &format!("IN SYNC {}", tally.in_sync));
+            self.section(page, Status::InSync, title, "", |_| ("=", GREEN))?;
+        }
+        writeln!(page, "{}", page.paint(BOLD, &self.result_line()))
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (name, set_at) = match &self.expected {
+            Expected::Baseline { name, set_at } => (name.as_str(), Some(*set_at)),
+            Expected::Versions { text } => (text.as_str(), None),
+        };
+        let pins = self.sources.iter().filter_map(|source| {
+            Some((source.stream.to_string(), JsonPin { version: source.expected? }))
+        });
+        let tally = self.tally;
+        let report = JsonReport {
+            schema: "driftline.drift/v1",
+            computed_at: self.now,
+            baseline: JsonBaseline { name, set_at, sources: pins.collect() },
+            filter: self.filter.as_deref(),
+            summary: JsonSummary {
+                total: tally.total(),
+                in_sync: tally.in_sync,
+                drifted: tally.drifted,
+                unknown: tally.unknown,
+                not_checked: tally.not_checked,
+                excused: self.excused,
+                drift_rate: driftline_core::velocity::Rate::new(tally.drifted, tally.checked()).drift_rate,
+            },
+            resources: self.entries.iter().map(|entry| json_resource(entry, self.book)).collect(),
+            sources: self
+                .sources
+                .iter()
+                .map(|source| JsonSource {
+                    name: source.stream.to_string(),
+                    baseline_version: source.expected,
+                    version: source.version,
+                    taken_at: &source.taken_at,
+                    extents: Extents { complete: source.complete_extents, partial: source.partial_extents },
+                })
+                .collect(),
+            rules: JsonRules { unused: &self.unused_rules, expired: &self.expired_rules },
+        };
+        Ok(serde_json::to_writer(out, &report)?)
+    }
+
+    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
+        for entry in &self.entries {
+            serde_json::to_writer(&mut *out, &json_resource(entry, self.book))?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        let tally = self.tally;
+        writeln!(out, "### Drift {}\n", markdown_cell(&self.heading()))?;
+        writeln!(out, "| drifted | unknown | not checked | in sync | excused differences |\n|---|---|---|---|---|")?;
+        let counts = (tally.drifted, tally.unknown, tally.not_checked, tally.in_sync);
+        writeln!(out, "| {} | {} | {} | {} | {} |\n", counts.0, counts.1, counts.2, counts.3, self.excused)?;
+        let listed = |entry: &&Entry<'_>| matches!(entry.status, Status::Drifted | Status::Unknown);
+        if self.entries.iter().any(|entry| listed(&entry)) {
+            writeln!(out, "| | resource | type | source | changes |\n|---|---|---|---|---|")?;
+            for entry in self.entries.iter().filter(listed).take(self.limit()) {
+                let word = entry.kind.map_or(entry.status.name(), DriftKind::name);
+                let changes: Vec<String> =
+                    entry.changes.iter().take(10).map(|change| markdown_cell(&change_line(change))).collect();
+                let more = entry.changes.len().saturating_sub(10);
+                let tail = if more > 0 { format!("<br>… and {more} more") } else { String::new() };
+                writeln!(
+                    out,
+                    "| {word} | {} | {} | {} | {}{tail} |",
+                    markdown_cell(&entry.key.id),
+                    markdown_cell(&entry.key.kind),
+                    markdown_cell(&entry.source),
+                    changes.join("<br>")
+                )?;
+            }
+            let count = self.entries.iter().filter(listed).count();
+            if count > self.limit() {
+                writeln!(out, "\n… and {} more.", count - self.limit())?;
+            }
+            writeln!(out)?;
+        }
+        let groups = self.not_checked_groups();
+        if !groups.is_empty() {
+            writeln!(out, "| not checked | type | place | source | why |\n|---|---|---|---|---|")?;
+            for ((source, kind, place, reason), count) in groups.iter().take(self.limit()) {
+                let cells = [kind, place, source, reason].map(|text| markdown_cell(text));
+                writeln!(out, "| {count} | {} |", cells.join(" | "))?;
+            }
+            writeln!(out)?;
+        }
+        writeln!(out, "{}", markdown_cell(&self.result_line()))
+    }
+}

@@ -1,0 +1,80 @@
+//! The effective settings of one run: flag, then environment, then file, then default; and where each came from.
+
+use std::path::PathBuf;
+
+use clap::parser::ValueSource;
+use driftline_core::BaselineName;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::args::Global;
+use crate::config::{self, Config, Rules};
+use crate::error::{CommandError, CommandResult};
+use crate::output::Printer;
+
+/// Everything a command needs to know.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub store: PathBuf,
+    pub store_from: String,
+    pub config: Config,
+    pub printer: Printer,
+    pub now: Timestamp,
+    pub rules: Rules,
+}
+
+pub(crate) const DEFAULT_STORE: &str = ".driftline";
+pub(crate) const DEFAULT_BASELINE: &str = "main";
+pub(crate) const DEFAULT_STALE_AFTER: SignedDuration = SignedDuration::from_hours(24);
+pub(crate) const DEFAULT_KEEP: SignedDuration = SignedDuration::from_hours(24 * 90);
+pub(crate) const DEFAULT_KEEP_LAST: usize = 10;
+pub(crate) const DEFAULT_GRACE: SignedDuration = SignedDuration::from_hours(24);
+
+impl Settings {
+    pub(crate) fn resolve(
+        global: &Global,
+        sources: impl Fn(&str) -> Option<ValueSource>,
+        now: Timestamp,
+    ) -> CommandResult<Self> {
+        let config = config::load(global.config.as_deref())?;
+        let (store, store_from) = match (&global.store, &config.store) {
+            (Some(store), _) => {
+                let from = match sources("store") {
+                    Some(ValueSource::EnvVariable) => "DRIFTLINE_STORE",
+                    _ => "--store",
+                };
+                (store.clone(), from.to_owned())
+            }
+            (None, Some(store)) => (store.clone(), config_name(&config)),
+            (None, None) => (PathBuf::from(DEFAULT_STORE), "default".to_owned()),
+        };
+        if let Some(text) = store.to_str()
+            && let Some((scheme, _)) = text.split_once("://")
+        {
+            return Err(CommandError::new(format!("stores at `{scheme}://` locations are not supported yet"))
+                .hint("name a folder"));
+        }
+        let printer = Printer::new(global)?;
+        let rules = config.rules(now);
+        Ok(Self { store, store_from, config, printer, now, rules })
+    }
+
+    /// The baseline a command speaks of: as given, else as configured, else `main`.
+    pub(crate) fn baseline(&self, given: Option<&str>) -> CommandResult<BaselineName> {
+        match given {
+            Some(name) => name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string())),
+            None => Ok(self
+                .config
+                .baseline
+                .clone()
+                .unwrap_or_else(|| DEFAULT_BASELINE.parse().expect("the default is a good name"))),
+        }
+    }
+
+    pub(crate) fn config_name(&self) -> String {
+        config_name(&self.config)
+    }
+}
+
+fn config_name(config: &Config) -> String {
+    config.path.as_ref().map_or_else(|| "default".to_owned(), |path| path.display().to_string())
+}
