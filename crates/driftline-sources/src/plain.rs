@@ -35,6 +35,8 @@ pub struct Seen<'a> {
     pub properties: PropertiesRef<'a>,
     /// Where its secrets are, as the observer knows.
     pub sensitive: &'a [Pattern],
+    /// The line it came by, where it came by one.
+    pub line: &'a [u8],
 }
 
 /// Takes in what is read.
@@ -42,6 +44,12 @@ pub trait Sink {
     type Error;
     fn header(&mut self, header: PlainHeader) -> Result<(), Self::Error>;
     fn resource(&mut self, seen: Seen<'_>) -> Result<(), Self::Error>;
+
+    /// Asked of some lines of NDJSON, in order, before they are parsed. Of a line it answers `true` to, the sink
+    /// has taken in the resource itself, because the same bytes came before and mean the same.
+    fn known(&mut self, lines: &[&[u8]], answers: &mut Vec<bool>) {
+        answers.resize(lines.len(), false);
+    }
 }
 
 #[derive(Debug, Error)]
@@ -160,32 +168,74 @@ fn read_object<S: Sink>(bytes: &[u8], sink: &mut S, lines_before: usize) -> Resu
     outcome.map_err(|error| from_parser(bytes, &error, shift, lines_before))
 }
 
-fn read_lines<S: Sink>(
-    mut input: impl BufRead,
-    sink: &mut S,
-    lines_before: usize,
-) -> Result<(), ReadError<S::Error>> {
+/// How much is read at once, and how many lines the sink is asked about at once.
+const CHUNK: usize = 1 << 20;
+const LINES: usize = 256;
+
+fn read_lines<S: Sink>(mut input: impl BufRead, sink: &mut S, lines_before: usize) -> Result<(), ReadError<S::Error>> {
     let mut record = Record::default();
-    let mut line = Vec::new();
+    let mut answers = Vec::new();
     let mut number = lines_before;
+    let mut buffer = vec![0; CHUNK];
+    let mut filled = 0;
     loop {
-        line.clear();
-        if std::io::Read::take(&mut input, LONGEST).read_until(b'\n', &mut line).map_err(ReadError::Io)? == 0 {
+        if filled == buffer.len() {
+            if filled as u64 >= LONGEST {
+                return Err(ReadError::Malformed { line: number + 1, column: 1, message: "the line does not end".into() });
+            }
+            buffer.resize(buffer.len() * 2, 0);
+        }
+        let read = input.read(&mut buffer[filled..]).map_err(ReadError::Io)?;
+        filled += read;
+        // All lines that are whole; at the end of the input, whatever is left is one too.
+        let whole = match memchr::memrchr(b'\n', &buffer[..filled]) {
+            _ if read == 0 => filled,
+            Some(end) => end + 1,
+            None => continue,
+        };
+        let mut lines: Vec<&[u8]> = Vec::with_capacity(LINES);
+        let mut start = 0;
+        while start < whole {
+            lines.clear();
+            while start < whole && lines.len() < LINES {
+                let end = memchr::memchr(b'\n', &buffer[start..whole]).map_or(whole, |at| start + at);
+                lines.push(&buffer[start..end]);
+                start = end + 1;
+            }
+            answers.clear();
+            sink.known(&lines, &mut answers);
+            for (line, known) in lines.iter().zip(&answers) {
+                number += 1;
+                if !known {
+                    read_line(line, number, &mut record, sink)?;
+                }
+            }
+        }
+        if read == 0 {
             return Ok(());
         }
-        number += 1;
-        let text = utf8(&line, number - 1)?;
-        if text.trim_ascii().is_empty() {
-            continue;
-        }
-        let mut parser = sonic_rs::Deserializer::from_str(text);
-        record
-            .seed()
-            .deserialize(&mut parser)
-            .and_then(|()| parser.end())
-            .map_err(|error| from_parser(&line, &error, 0, number - 1))?;
-        record.hand_to(sink).map_err(|source| ReadError::Sink { line: number, source })?;
+        buffer.copy_within(whole..filled, 0);
+        filled -= whole;
     }
+}
+
+fn read_line<S: Sink>(
+    line: &[u8],
+    number: usize,
+    record: &mut Record,
+    sink: &mut S,
+) -> Result<(), ReadError<S::Error>> {
+    let text = utf8(line, number - 1)?;
+    if text.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let mut parser = sonic_rs::Deserializer::from_str(text);
+    record
+        .seed()
+        .deserialize(&mut parser)
+        .and_then(|()| parser.end())
+        .map_err(|error| from_parser(line, &error, 0, number - 1))?;
+    record.hand_to(sink, line).map_err(|source| ReadError::Sink { line: number, source })
 }
 
 fn sink_header<S: Sink>(document: Document<'_>, sink: &mut S, lines_before: usize) -> Result<(), ReadError<S::Error>> {
@@ -323,7 +373,7 @@ impl Record {
         RecordSeed(self)
     }
 
-    fn hand_to<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+    fn hand_to<S: Sink>(&mut self, sink: &mut S, line: &[u8]) -> Result<(), S::Error> {
         let place = match self.place.get() {
             Some(place) => place,
             None => {
@@ -335,6 +385,7 @@ impl Record {
             key: KeyRef { kind: &self.kind, place, id: &self.id },
             properties: self.snapshot.properties(),
             sensitive: &self.sensitive,
+            line,
         })
     }
 }
@@ -490,7 +541,7 @@ impl<'de, S: Sink> Visitor<'de> for ResourceList<'_, S> {
         let mut number = 0;
         while seq.next_element_seed(self.record.seed())?.is_some() {
             number += 1;
-            if let Err(error) = self.record.hand_to(self.sink) {
+            if let Err(error) = self.record.hand_to(self.sink, &[]) {
                 *self.failed = Some((number, error));
                 return Err(de::Error::custom("stopped"));
             }

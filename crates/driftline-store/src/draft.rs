@@ -10,13 +10,16 @@ use crate::error::StoreError;
 use crate::log::{ChangeCounts, FileRef, Step, TypeCount, VersionRecord};
 use crate::net::{follow, invert};
 use crate::segment::{GROUP, Image, Op, Row, Writer, Written};
-use crate::state::{ByKey, KeyHasher, Slot, State};
+use crate::state::{Hash, NO_LINE, Slot, State, hash_key, hash_line};
 use crate::store::{StateDigest, Store};
 
 /// A change file chain is started anew when the changes weigh as much as the full image, but not for crumbs.
 const REBASE_BYTES: u64 = 256 * 1024;
 /// ... or when it has become long.
 const REBASE_VERSIONS: usize = 256;
+
+/// How many resources make it worth keeping an index of their lines.
+const WORTH_AN_INDEX: usize = 10_000;
 
 /// What a commit may do that is otherwise refused.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,9 +49,13 @@ pub struct Draft<'s> {
     header: Header,
     parent: Option<Version>,
     state: State,
-    hasher: KeyHasher,
     /// The position at which each key came that the version before does not have.
-    fresh: ByKey<u32>,
+    fresh: HashMap<Hash, u32>,
+    /// Names the one who reads the lines, if lines are to be known again.
+    reader: Option<String>,
+    /// Buffers for [`Draft::known`].
+    hashes: Vec<Hash>,
+    found: Vec<Option<usize>>,
     count: u32,
     pending: Vec<Pending>,
     names: Names,
@@ -63,14 +70,10 @@ struct Pending {
     /// Id and canonical JSON, one after the other.
     text: Box<str>,
     content: ContentId,
-    before: Option<Before>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Before {
-    content: ContentId,
-    place: (u32, u32),
-    seen: bool,
+    key: Hash,
+    line: Hash,
+    /// Its slot in the version before.
+    before: Option<u32>,
 }
 
 /// Types and places, each kept once.
@@ -94,21 +97,25 @@ impl Names {
 
 impl Store {
     /// Begins a commit of one observation.
-    pub fn draft(&mut self, header: Header) -> Result<Draft<'_>, StoreError> {
+    ///
+    /// With a `reader`, lines of input that came in the version before are known again ([`Draft::knows`]). It
+    /// names everything that decides what a line means, so that another meaning has another name.
+    pub fn draft(&mut self, header: Header, reader: Option<String>) -> Result<Draft<'_>, StoreError> {
         self.refresh()?;
-        let mut hasher = KeyHasher::new();
         let parent = self.catalog.streams.get(&header.stream).and_then(Stream::head).cloned();
         let state = match &parent {
-            Some(parent) => self.state(&self.catalog, &header.stream, parent.number, &mut hasher)?,
-            None => State { slots: ByKey::default(), files: Vec::new() },
+            Some(parent) => self.state(&self.catalog, &header.stream, parent.number, reader.as_deref())?,
+            None => State::default(),
         };
         Ok(Draft {
             store: self,
             header,
             parent,
             state,
-            hasher,
-            fresh: ByKey::default(),
+            fresh: HashMap::new(),
+            reader,
+            hashes: Vec::new(),
+            found: Vec::new(),
             count: 0,
             pending: Vec::new(),
             names: Names::default(),
@@ -123,9 +130,9 @@ impl Store {
         permissions: Permissions,
         now: Timestamp,
     ) -> Result<Committed, StoreError> {
-        let mut draft = self.draft(observation.header.clone())?;
+        let mut draft = self.draft(observation.header.clone(), None)?;
         for (key, properties) in observation.resources() {
-            draft.push(key.as_ref(), properties.as_ref())?;
+            draft.push(key.as_ref(), properties.as_ref(), &[])?;
         }
         draft.finish(seal_key, permissions, now)
     }
@@ -141,23 +148,55 @@ impl Draft<'_> {
         self.count
     }
 
-    /// Takes in one resource. The same key twice is an error that names both positions, counted from 1.
-    pub fn push(&mut self, key: KeyRef<'_>, properties: PropertiesRef<'_>) -> Result<(), StoreError> {
+    /// Takes in those of some lines of input that mean what they meant in the version before, without a look at
+    /// what that is. Answers which; the others must be read and pushed.
+    pub fn known(&mut self, lines: &[&[u8]], answers: &mut Vec<bool>) {
+        answers.clear();
+        if self.reader.is_none() || !self.state.has_lines() {
+            answers.resize(lines.len(), false);
+            return;
+        }
+        self.hashes.clear();
+        self.hashes.extend(lines.iter().map(|line| hash_line(line)));
+        self.state.find_lines(&self.hashes, &mut self.found);
+        for found in &self.found {
+            // Met before, or not looked at last time: then more has to be said of it than "as it was".
+            let slot = found.map(|at| &mut self.state.slots[at]).filter(|slot| slot.met == 0 && slot.seen);
+            let known = match (slot, self.count.checked_add(1)) {
+                (Some(slot), Some(count)) => {
+                    self.count = count;
+                    slot.met = count;
+                    true
+                }
+                _ => false,
+            };
+            answers.push(known);
+        }
+    }
+
+    /// Takes in one resource, and the line it came by (empty if by none). The same key twice is an error that
+    /// names both positions, counted from 1.
+    pub fn push(&mut self, key: KeyRef<'_>, properties: PropertiesRef<'_>, line: &[u8]) -> Result<(), StoreError> {
         self.count = self.count.checked_add(1).ok_or(StoreError::TooMany)?;
-        let hash = self.hasher.hash(key);
-        let slot = self.state.slots.get_mut(&hash);
-        let first = match slot {
-            Some(slot) => std::mem::replace(&mut slot.met, self.count),
+        let hash = hash_key(key);
+        let line = if self.reader.is_some() && !line.is_empty() { hash_line(line) } else { NO_LINE };
+        let found = self.state.find_key(hash);
+        let first = match found {
+            Some(at) => std::mem::replace(&mut self.state.slots[at].met, self.count),
             None => self.fresh.insert(hash, self.count).unwrap_or(0),
         };
         if first != 0 {
             return Err(StoreError::Duplicate { key: Box::new(key.into()), first, second: self.count });
         }
         let content = properties.id();
-        let slot = self.state.slots.get(&hash);
-        let unchanged = slot.is_some_and(|slot| slot.content == content);
-        if unchanged && slot.is_some_and(|slot| slot.seen) {
-            return Ok(());
+        let mut unchanged = false;
+        if let Some(at) = found {
+            let slot = &mut self.state.slots[at];
+            unchanged = slot.content == content;
+            slot.line = line;
+            if unchanged && slot.seen {
+                return Ok(());
+            }
         }
         let mut text = String::from(key.id);
         if !unchanged {
@@ -169,7 +208,9 @@ impl Draft<'_> {
             id_length: u32::try_from(key.id.len()).map_err(|_| StoreError::TooMany)?,
             text: text.into(),
             content,
-            before: slot.map(|slot| Before { content: slot.content, place: (slot.file, slot.row), seen: slot.seen }),
+            key: hash,
+            line,
+            before: found.map(|at| u32::try_from(at).expect("rows are counted in 32 bits")),
         });
         Ok(())
     }
@@ -219,7 +260,7 @@ impl Draft<'_> {
         permissions: Permissions,
         now: Timestamp,
     ) -> Result<Committed, StoreError> {
-        self.fresh = ByKey::default();
+        self.fresh = HashMap::new();
         let names = std::mem::take(&mut self.names).texts;
         let mut pending = std::mem::take(&mut self.pending);
         let id = |one: &Pending| one.id_length as usize;
@@ -283,10 +324,12 @@ impl Draft<'_> {
         });
         if !raced {
             committed?;
+            let slots = pending.iter().zip(0..).map(|(one, row)| slot_of(one, row));
+            self.keep_index(1, slots.collect());
             return Ok(committed_summary(&record));
         }
         // Someone else began this stream meanwhile: what we saw becomes the next version of it.
-        let mut again = self.store.draft(self.header.clone())?;
+        let mut again = self.store.draft(self.header.clone(), None)?;
         for one in &pending {
             let text: driftline_core::Value = serde_json::from_str(&one.text[id(one)..])
                 .map_err(|error| StoreError::damaged("memory", error))?;
@@ -296,7 +339,7 @@ impl Draft<'_> {
                 place: &names[one.place as usize],
                 id: &one.text[..id(one)],
             };
-            again.push(key, properties.as_ref())?;
+            again.push(key, properties.as_ref(), &[])?;
         }
         again.finish(seal_key, permissions, now)
     }
@@ -330,15 +373,14 @@ impl Draft<'_> {
         permissions: Permissions,
         now: Timestamp,
     ) -> Result<Committed, StoreError> {
-        let mut rows = self.changed_rows()?;
-        // From here on the keys of the whole version are not needed any more; only the changes are.
-        self.state.slots = ByKey::default();
-        self.fresh = ByKey::default();
+        let (mut rows, gone) = self.changed_rows()?;
+        self.fresh = HashMap::new();
         let blank = self.blank_record(0, seal_key)?;
         let mut done: Option<(VersionRecord, u64)> = None;
         let header = &self.header;
         let stream = header.stream.clone();
         let mut parent = self.parent.clone().expect("a later version has one before it");
+        let mut raced = false;
         let checker = |parent: &Version| -> Result<(), StoreError> {
             if header.taken_at < parent.taken_at && !permissions.older {
                 return Err(StoreError::OutOfOrder {
@@ -358,6 +400,7 @@ impl Draft<'_> {
                 let theirs = store.fold(&stream, parent.number, head.number)?;
                 rows = rebase(std::mem::take(&mut rows), theirs.rows, header);
                 parent = head;
+                raced = true;
                 done = None;
             }
             if let Some((record, _)) = &done {
@@ -370,40 +413,84 @@ impl Draft<'_> {
         let (record, previous) = done.expect("append made a step before it succeeded");
         let rows: Vec<Row> = rows.into_values().map(|row| Row { since: record.version, ..row }).collect();
         self.store.follow_views(&record.stream, previous, record.version, &rows);
+        if !raced && record.base.is_none() {
+            self.follow_index(&record, &rows, &gone);
+        }
         Ok(committed_summary(&record))
     }
 
-    /// Every row that differs from the newest version, by key, with whole images.
-    fn changed_rows(&mut self) -> Result<BTreeMap<ResourceKey, Row>, StoreError> {
+    /// Keeps the index in step with a version that changed `rows`.
+    fn follow_index(mut self, record: &VersionRecord, rows: &[Row], gone: &[usize]) {
+        let first = self.state.rows();
+        let mut places: HashMap<Hash, u32> = HashMap::with_capacity(rows.len());
+        for (row, at) in rows.iter().zip(first..) {
+            if matches!(row.op(), Some(Op::Add | Op::Change)) {
+                places.insert(hash_key(row.key.as_ref()), at);
+            }
+        }
+        let mut slots = std::mem::take(&mut self.state.slots);
+        for slot in &mut slots {
+            // What did not come is not seen; whether it is gone is decided below.
+            slot.seen = slot.met != 0;
+        }
+        for one in &self.pending {
+            match (one.before, places.get(&one.key)) {
+                (Some(at), Some(row)) => {
+                    let slot = &mut slots[at as usize];
+                    (slot.content, slot.row) = (one.content, *row);
+                }
+                (None, Some(row)) => slots.push(slot_of(one, *row)),
+                _ => {}
+            }
+        }
+        let mut is_gone = vec![false; slots.len()];
+        gone.iter().for_each(|&at| is_gone[at] = true);
+        let mut gone = is_gone.into_iter();
+        slots.retain(|_| !gone.next().unwrap_or(false));
+        self.keep_index(record.version, slots);
+    }
+
+    fn keep_index(&self, version: u64, slots: Vec<Slot>) {
+        if slots.len() < WORTH_AN_INDEX {
+            return;
+        }
+        if let Some(reader) = &self.reader {
+            self.store.write_index(&self.header.stream, version, reader, slots);
+        }
+    }
+
+    /// Every row that differs from the newest version, by key, with whole images; and the slots of what is gone.
+    fn changed_rows(&mut self) -> Result<(BTreeMap<ResourceKey, Row>, Vec<usize>), StoreError> {
         let mut rows = BTreeMap::new();
         // What was there and did not come: gone where we looked at everything, carried over where we did not.
-        let missing: Vec<Slot> = self.state.slots.values().filter(|slot| slot.met == 0).copied().collect();
-        let places: Vec<(u32, u32)> = missing.iter().map(|slot| (slot.file, slot.row)).collect();
-        let mut gone: Vec<(ResourceKey, Slot)> = Vec::new();
-        for ((columns, _), slot) in self.state.fetch(&places, false)?.into_iter().zip(missing) {
-            let key = columns.to_key(self.state.files[slot.file as usize].path())?;
+        let slots = &self.state.slots;
+        let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots[at].met == 0).collect();
+        let places: Vec<u32> = missing.iter().map(|&at| slots[at].row).collect();
+        let mut gone: Vec<(ResourceKey, usize)> = Vec::new();
+        for (columns, at) in self.state.fetch_keys(self.store, &places)?.into_iter().zip(missing) {
+            let key = columns.to_key("a change file")?;
             if self.header.coverage.is_complete(&key.kind, key.place.as_str()) {
-                gone.push((key, slot));
-            } else if slot.seen {
-                let image = Some(Image { content: slot.content, json: None });
+                gone.push((key, at));
+            } else if slots[at].seen {
+                let image = Some(Image { content: slots[at].content, json: None });
                 let row =
                     Row { key: key.clone(), before: image.clone(), after: image, was_seen: true, is_seen: false, since: 0 };
                 rows.insert(key, row);
             }
         }
-        let pending = std::mem::take(&mut self.pending);
-        let changed = |one: &&Pending| one.before.is_some_and(|before| before.content != one.content);
-        let places: Vec<(u32, u32)> = gone
+        let changed = |one: &Pending| one.before.filter(|&at| slots[at as usize].content != one.content);
+        let places: Vec<u32> = gone
             .iter()
-            .map(|(_, slot)| (slot.file, slot.row))
-            .chain(pending.iter().filter(changed).filter_map(|one| one.before.map(|before| before.place)))
+            .map(|(_, at)| slots[*at].row)
+            .chain(self.pending.iter().filter_map(changed).map(|at| slots[at as usize].row))
             .collect();
-        let mut images = self.state.fetch(&places, true)?.into_iter().map(|(_, image)| image);
-        for (key, slot) in gone {
-            let before = Some(Image { content: slot.content, json: images.next().flatten() });
-            rows.insert(key.clone(), Row { key, before, after: None, was_seen: slot.seen, is_seen: false, since: 0 });
+        let mut images = self.state.fetch_images(self.store, &places)?.into_iter().map(Some);
+        for (key, at) in &gone {
+            let before = Some(Image { content: slots[*at].content, json: images.next().flatten() });
+            let row = Row { key: key.clone(), before, after: None, was_seen: slots[*at].seen, is_seen: false, since: 0 };
+            rows.insert(key.clone(), row);
         }
-        for one in pending {
+        for one in &mut self.pending {
             let id_length = one.id_length as usize;
             let key = ResourceKey {
                 kind: self.names.texts[one.kind as usize].to_string(),
@@ -411,19 +498,22 @@ impl Draft<'_> {
                 id: one.text[..id_length].to_owned(),
             };
             let json = (one.text.len() > id_length).then(|| Box::from(&one.text[id_length..]));
-            let before = match one.before {
-                Some(before) if before.content != one.content => {
-                    Some(Image { content: before.content, json: images.next().flatten() })
-                }
-                Some(before) => Some(Image { content: before.content, json: None }),
-                None => None,
-            };
-            let was_seen = one.before.is_some_and(|before| before.seen);
+            one.text = Box::default();
+            let slot = one.before.map(|at| &slots[at as usize]);
+            let before = slot.map(|slot| Image {
+                content: slot.content,
+                json: if slot.content == one.content { None } else { images.next().flatten() },
+            });
+            let was_seen = slot.is_some_and(|slot| slot.seen);
             let after = Some(Image { content: one.content, json });
             rows.insert(key.clone(), Row { key, before, after, was_seen, is_seen: true, since: 0 });
         }
-        Ok(rows)
+        Ok((rows, gone.into_iter().map(|(_, at)| at).collect()))
     }
+}
+
+fn slot_of(one: &Pending, row: u32) -> Slot {
+    Slot { key: one.key, content: one.content, line: one.line, row, met: 0, seen: true }
 }
 
 /// What we saw, told as changes from a version that came in between.

@@ -159,7 +159,9 @@ impl Store {
             for listed in self.location.list(folder)? {
                 let keep = needed.contains(&listed.path)
                     || (views.contains(&listed.path) && useful(&listed.path))
-                    || listed.path.starts_with(&format!("{VIEWS}/catalog/"));
+                    || listed.path.starts_with(&format!("{VIEWS}/catalog/"))
+                    // A commit replaces its stream's index itself.
+                    || listed.path.starts_with(&format!("{VIEWS}/index/"));
                 if keep {
                     continue;
                 }

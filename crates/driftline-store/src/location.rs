@@ -20,6 +20,8 @@ use crate::log::LOG_FOLDER;
 #[derive(Clone, Debug)]
 pub struct Location {
     store: Arc<dyn ObjectStore>,
+    /// The same place without waiting for the disk, for what can be made again.
+    derived: Arc<dyn ObjectStore>,
     folder: PathBuf,
 }
 
@@ -76,7 +78,8 @@ impl Location {
             location: folder.display().to_string(),
             reason: error.to_string(),
         })?;
-        Ok(Self { store: Arc::new(store.with_fsync(true)), folder: folder.to_owned() })
+        let derived = Arc::new(store.clone());
+        Ok(Self { store: Arc::new(store.with_fsync(true)), derived, folder: folder.to_owned() })
     }
 
     pub fn folder(&self) -> &FsPath {
@@ -85,12 +88,12 @@ impl Location {
 
     /// `false` when something is there already; nothing is written then.
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<Bytes>) -> Result<bool, StoreError> {
-        let options = PutOptions::from(PutMode::Create);
-        match block_on(self.store.put_opts(&Path::from(path), bytes.into().into(), options)) {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-            Err(source) => Err(StoreError::Io { action: "write", path: path.to_owned(), source }),
-        }
+        put(&*self.store, path, bytes.into())
+    }
+
+    /// Puts a file that is named after its content and can be made again; it may be lost when the machine crashes.
+    pub(crate) fn put_derived(&self, path: &str, bytes: impl Into<Bytes>) -> Result<bool, StoreError> {
+        put(&*self.derived, path, bytes.into())
     }
 
     pub fn get(&self, path: &str) -> Result<Bytes, StoreError> {
@@ -135,6 +138,15 @@ impl Location {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(source) => Err(StoreError::Io { action: "delete", path: path.to_owned(), source }),
         }
+    }
+}
+
+fn put(store: &dyn ObjectStore, path: &str, bytes: Bytes) -> Result<bool, StoreError> {
+    let options = PutOptions::from(PutMode::Create);
+    match block_on(store.put_opts(&Path::from(path), bytes.into(), options)) {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+        Err(source) => Err(StoreError::Io { action: "write", path: path.to_owned(), source }),
     }
 }
 

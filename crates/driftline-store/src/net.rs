@@ -83,7 +83,7 @@ impl Store {
         let Ok(bytes) = crate::segment::write(stream, Timestamp::UNIX_EPOCH, rows) else { return };
         let digest = &crate::check::sha256_hex(&bytes)[..32];
         let path = format!("{}/{from:010}-{to:010}-{digest}.parquet", Self::view_folder(stream));
-        if self.location.put_if_absent(&path, bytes).is_err() {
+        if self.location.put_derived(&path, bytes).is_err() {
             return;
         }
         // Of the views from one version only the newest is asked for; a reader that misses one folds the changes.

@@ -181,7 +181,8 @@ fn properties() -> WriterProperties {
         .set_write_batch_size(64);
     builder = builder
         .set_column_dictionary_enabled(plain("id"), false)
-        .set_column_encoding(plain("id"), Encoding::DELTA_BYTE_ARRAY);
+        .set_column_encoding(plain("id"), Encoding::DELTA_BYTE_ARRAY)
+        .set_column_data_page_row_count_limit(plain("id"), 2048);
     for name in ["hash", "prev_hash"] {
         builder = builder
             .set_column_dictionary_enabled(plain(name), false)
@@ -506,8 +507,35 @@ impl Segment {
         Ok(())
     }
 
-    /// Keys and, where `images` says so, the images after, of the given rows (ascending).
-    pub(crate) fn pick(&self, rows: &[u32], images: bool) -> Result<Vec<(KeyColumns, Option<Box<str>>)>, StoreError> {
+    /// The keys of the given rows (ascending).
+    pub(crate) fn pick_keys(&self, rows: &[u32]) -> Result<Vec<KeyColumns>, StoreError> {
+        self.by_group(rows, |group, inside| {
+            let kinds = self.required_bytes(group, TYPE, Some(inside))?;
+            let places = self.required_bytes(group, PLACE, Some(inside))?;
+            let ids = self.required_bytes(group, ID, Some(inside))?;
+            let keys = kinds.into_iter().zip(places).zip(ids);
+            Ok(keys.map(|((kind, place), id)| KeyColumns { kind, place, id }).collect())
+        })
+    }
+
+    /// The images after, of the given rows (ascending).
+    pub(crate) fn pick_images(&self, rows: &[u32]) -> Result<Vec<Box<str>>, StoreError> {
+        self.by_group(rows, |group, inside| {
+            let images = self.bytes(group, AFTER, Some(inside))?;
+            let image = |text: Option<ByteArray>| match text {
+                Some(text) => utf8(&text, &self.path).map(Into::into),
+                None => Err(self.damaged("a row has no image")),
+            };
+            images.into_iter().map(image).collect()
+        })
+    }
+
+    /// Reads the given rows (ascending) row group by row group.
+    fn by_group<T>(
+        &self,
+        rows: &[u32],
+        mut read: impl FnMut(usize, &[usize]) -> Result<Vec<T>, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
         let mut out = Vec::with_capacity(rows.len());
         let mut rest = rows;
         let mut first = 0;
@@ -517,19 +545,8 @@ impl Segment {
             let inside: Vec<usize> = rest[..here].iter().map(|&row| row as usize - first).collect();
             rest = &rest[here..];
             first += count;
-            if inside.is_empty() {
-                continue;
-            }
-            let kinds = self.required_bytes(group, TYPE, Some(&inside))?;
-            let places = self.required_bytes(group, PLACE, Some(&inside))?;
-            let ids = self.required_bytes(group, ID, Some(&inside))?;
-            let afters = match images {
-                true => self.bytes(group, AFTER, Some(&inside))?,
-                false => vec![None; inside.len()],
-            };
-            for (((kind, place), id), after) in kinds.into_iter().zip(places).zip(ids).zip(afters) {
-                let after = after.map(|text| utf8(&text, &self.path).map(Into::into)).transpose()?;
-                out.push((KeyColumns { kind, place, id }, after));
+            if !inside.is_empty() {
+                out.extend(read(group, &inside)?);
             }
         }
         Ok(out)
@@ -572,20 +589,7 @@ impl Segment {
 
     /// Rows at the given numbers (ascending), each with whether it is part of a full image.
     pub(crate) fn rows_at(&self, rows: &[u32]) -> Result<Vec<(Row, bool)>, StoreError> {
-        let mut out = Vec::new();
-        let mut rest = rows;
-        let mut first = 0;
-        for group in 0..self.groups() {
-            let count = self.group_rows(group);
-            let here = rest.partition_point(|&row| (row as usize) < first + count);
-            let inside: Vec<usize> = rest[..here].iter().map(|&row| row as usize - first).collect();
-            rest = &rest[here..];
-            first += count;
-            if !inside.is_empty() {
-                out.extend(self.group_of_rows(group, Some(&inside))?);
-            }
-        }
-        Ok(out)
+        self.by_group(rows, |group, inside| self.group_of_rows(group, Some(inside)))
     }
 
     fn group_of_rows(&self, group: usize, rows: Option<&[usize]>) -> Result<Vec<(Row, bool)>, StoreError> {

@@ -1,162 +1,363 @@
 //! What a version holds: for every key, its content and where its image lies.
+//!
+//! Read from the key columns of the change files, or from a derived index of them. The index also knows by which
+//! line of input each resource came: the same bytes mean the same resource, so a line that came before needs no
+//! parsing.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::cell::OnceCell;
 
+use bytes::Bytes;
 use driftline_core::{ContentId, KeyRef, StreamId};
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use sha2::{Digest, Sha256};
+use xxhash_rust::xxh3::xxh3_128;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Stream};
 use crate::error::StoreError;
+use crate::log::FileRef;
 use crate::segment::{KeyColumns, Segment};
-use crate::store::{Store, random};
+use crate::store::{Store, VIEWS};
 
-/// A key's 128-bit hash under a seed of this process: no one can prepare two keys that collide, and by chance
-/// none will, so it stands for the key.
-pub(crate) type KeyHash = u128;
+/// Half a SHA-256 stands for a key or a line: nobody can make two that collide.
+pub(crate) type Hash = u128;
 
-/// Hashes that are already random need no further hashing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Identity(u64);
+/// A line that is not known; no SHA-256 will ever be this.
+pub(crate) const NO_LINE: Hash = 0;
 
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only u128 keys are hashed");
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "half of a random number is random")]
-    fn write_u128(&mut self, value: u128) {
-        self.0 = value as u64;
-    }
+fn half(digest: &[u8]) -> Hash {
+    u128::from_be_bytes(digest[..16].try_into().expect("a SHA-256 has 32 bytes"))
 }
 
-pub(crate) type ByKey<T> = HashMap<KeyHash, T, BuildHasherDefault<Identity>>;
-
-#[derive(Clone, Debug)]
-pub(crate) struct KeyHasher {
-    seed: u64,
-    buffer: Vec<u8>,
+pub(crate) fn hash_key(key: KeyRef<'_>) -> Hash {
+    hash_parts(key.kind.as_bytes(), key.place.as_bytes(), key.id.as_bytes())
 }
 
-impl KeyHasher {
-    pub(crate) fn new() -> Self {
-        Self { seed: random(), buffer: Vec::new() }
-    }
+fn hash_parts(kind: &[u8], place: &[u8], id: &[u8]) -> Hash {
+    let hasher = Sha256::new().chain_update(kind).chain_update([0]).chain_update(place).chain_update([0]);
+    half(&hasher.chain_update(id).finalize())
+}
 
-    pub(crate) fn hash(&mut self, key: KeyRef<'_>) -> KeyHash {
-        self.hash_parts(key.kind.as_bytes(), key.place.as_bytes(), key.id.as_bytes())
-    }
-
-    pub(crate) fn hash_columns(&mut self, key: &KeyColumns) -> KeyHash {
-        self.hash_parts(key.kind.data(), key.place.data(), key.id.data())
-    }
-
-    fn hash_parts(&mut self, kind: &[u8], place: &[u8], id: &[u8]) -> KeyHash {
-        self.buffer.clear();
-        for part in [kind, place, id] {
-            self.buffer.extend_from_slice(part);
-            self.buffer.push(0);
-        }
-        xxh3_128_with_seed(&self.buffer, self.seed)
-    }
+pub(crate) fn hash_line(line: &[u8]) -> Hash {
+    half(&Sha256::digest(line))
 }
 
 /// One resource of a version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
+    pub key: Hash,
     pub content: ContentId,
-    /// Which of the state's files holds its image, and in which row.
-    pub file: u32,
+    pub line: Hash,
+    /// The row of its image, counted through all files of the chain.
     pub row: u32,
     /// The position at which it came in the observation being committed; 0 until then.
     pub met: u32,
     pub seen: bool,
 }
 
-/// All resources of a version, by key, without their images.
-#[derive(Debug)]
+/// All resources of a version, in order of their keys' hashes, without their images.
+#[derive(Debug, Default)]
 pub(crate) struct State {
-    pub slots: ByKey<Slot>,
-    /// The full image first, then the change files after it.
-    pub files: Vec<Segment>,
+    pub slots: Vec<Slot>,
+    /// Where the keys with these leading bits begin.
+    key_starts: Vec<u32>,
+    key_shift: u32,
+    /// Open addressing over the lines' hashes: half a tag, half slot number + 1; or 0.
+    line_table: Vec<u64>,
+    chain: Vec<ChainFile>,
 }
 
-impl Store {
-    /// Loads the keys of a version. An empty state for a stream without versions.
-    pub(crate) fn state(
-        &self,
-        catalog: &Catalog,
-        stream: &StreamId,
-        version: u64,
-        hasher: &mut KeyHasher,
-    ) -> Result<State, StoreError> {
-        let found = catalog.version(stream, version)?;
-        let (_, base, changes) = catalog
-            .stream(stream)?
-            .chain(version)
-            .ok_or_else(|| StoreError::damaged(stream.to_string(), "no full image starts its versions"))?;
-        let capacity = usize::try_from(found.rows).unwrap_or(0);
-        let mut slots = ByKey::with_capacity_and_hasher(capacity + capacity / 64, BuildHasherDefault::default());
-        let mut files = vec![self.read_parts(base)?];
-        files[0].keys(|row, key, content, seen| {
-            let content = content.ok_or_else(|| StoreError::damaged(base.path.as_str(), "a full image has a gap"))?;
-            slots.insert(hasher.hash_columns(key), Slot { content, file: 0, row, met: 0, seen });
-            Ok(())
-        })?;
-        for delta in changes.into_iter().filter_map(|version| version.delta.as_ref()) {
-            let segment = self.read_whole(delta)?;
-            let file = u32::try_from(files.len()).expect("a chain has few files");
-            segment.keys(|row, key, content, seen| {
-                let hash = hasher.hash_columns(key);
-                match content {
-                    None => {
-                        slots.remove(&hash);
-                    }
-                    Some(content) => match slots.get_mut(&hash) {
-                        // Only the sighting changed: its image stays where it was.
-                        Some(slot) if slot.content == content => slot.seen = seen,
-                        Some(slot) => *slot = Slot { content, file, row, met: 0, seen },
-                        None => {
-                            slots.insert(hash, Slot { content, file, row, met: 0, seen });
-                        }
-                    },
-                }
-                Ok(())
-            })?;
-            files.push(segment);
-        }
-        Ok(State { slots, files })
-    }
+/// A file of the chain: the full image first, then the changes after it. Opened when it is first needed.
+#[derive(Debug)]
+struct ChainFile {
+    file: FileRef,
+    first_row: u32,
+    open: OnceCell<Segment>,
 }
 
 impl State {
-    /// Keys and images of the given places (file, row), in the order given.
-    pub(crate) fn fetch(
+    fn new(slots: Vec<Slot>, chain: Vec<ChainFile>) -> Self {
+        let mut state = Self { slots, chain, ..Self::default() };
+        state.index();
+        state
+    }
+
+    /// Builds the look-up tables.
+    fn index(&mut self) {
+        let count = self.slots.len();
+        let bits = count.next_power_of_two().trailing_zeros().clamp(1, 28);
+        self.key_shift = 128 - bits;
+        self.key_starts = vec![0; (1 << bits) + 1];
+        for slot in &self.slots {
+            self.key_starts[leading(slot.key, self.key_shift) + 1] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut self.key_starts {
+            sum += *start;
+            *start = sum;
+        }
+        if self.slots.iter().any(|slot| slot.line != NO_LINE) {
+            let size = (count * 2).next_power_of_two();
+            self.line_table = vec![0; size];
+            for (at, slot) in self.slots.iter().enumerate() {
+                let mut place = low(slot.line) & (size - 1);
+                while self.line_table[place] != 0 {
+                    place = (place + 1) & (size - 1);
+                }
+                self.line_table[place] = tag(slot.line) | (at as u64 + 1);
+            }
+        }
+    }
+
+    pub(crate) fn has_lines(&self) -> bool {
+        !self.line_table.is_empty()
+    }
+
+    /// Which slots these lines are of. Looked up together, so that the memory is asked for many places at once.
+    pub(crate) fn find_lines(&self, lines: &[Hash], found: &mut Vec<Option<usize>>) {
+        let mask = self.line_table.len() - 1;
+        found.clear();
+        found.extend(lines.iter().map(|&line| {
+            let mut place = low(line) & mask;
+            loop {
+                match self.line_table[place] {
+                    0 => return None,
+                    entry if entry & TAG == tag(line) => return usize::try_from((entry & !TAG) - 1).ok(),
+                    _ => place = (place + 1) & mask,
+                }
+            }
+        }));
+        for (found, &line) in found.iter_mut().zip(lines) {
+            // Two lines with one tag are rare enough to be treated as not known.
+            if found.is_some_and(|at| self.slots[at].line != line) || line == NO_LINE {
+                *found = None;
+            }
+        }
+    }
+
+    pub(crate) fn find_key(&self, key: Hash) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let bucket = leading(key, self.key_shift);
+        let (start, end) = (self.key_starts[bucket] as usize, self.key_starts[bucket + 1] as usize);
+        (start..end).find(|&at| self.slots[at].key == key)
+    }
+
+    /// How many rows the files of the chain have together.
+    pub(crate) fn rows(&self) -> u32 {
+        self.chain.last().map_or(0, |last| last.first_row + rows_of(&last.file))
+    }
+
+    /// The keys of the given rows, in the order given.
+    pub(crate) fn fetch_keys(&self, store: &Store, rows: &[u32]) -> Result<Vec<KeyColumns>, StoreError> {
+        self.fetch(store, rows, Segment::pick_keys)
+    }
+
+    /// The images of the given rows, in the order given.
+    pub(crate) fn fetch_images(&self, store: &Store, rows: &[u32]) -> Result<Vec<Box<str>>, StoreError> {
+        self.fetch(store, rows, Segment::pick_images)
+    }
+
+    fn fetch<T>(
         &self,
-        places: &[(u32, u32)],
-        images: bool,
-    ) -> Result<Vec<(KeyColumns, Option<Box<str>>)>, StoreError> {
-        let mut order: Vec<usize> = (0..places.len()).collect();
-        order.sort_unstable_by_key(|&at| places[at]);
-        let mut out: Vec<Option<(KeyColumns, Option<Box<str>>)>> = (0..places.len()).map(|_| None).collect();
-        for group in order.chunk_by(|&a, &b| places[a].0 == places[b].0) {
-            let file = &self.files[places[group[0]].0 as usize];
-            let rows: Vec<u32> = group.iter().map(|&at| places[at].1).collect();
-            let found = file.pick(&rows, images)?;
-            if found.len() != rows.len() {
-                return Err(StoreError::damaged(file.path(), "it has fewer rows than it had"));
+        store: &Store,
+        rows: &[u32],
+        pick: impl Fn(&Segment, &[u32]) -> Result<Vec<T>, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_unstable_by_key(|&at| rows[at]);
+        let file_of = |row: u32| self.chain.partition_point(|file| file.first_row <= row) - 1;
+        let mut out: Vec<Option<T>> = (0..rows.len()).map(|_| None).collect();
+        for group in order.chunk_by(|&a, &b| file_of(rows[a]) == file_of(rows[b])) {
+            let chained = &self.chain[file_of(rows[group[0]])];
+            let segment = chained.segment(store)?;
+            let inside: Vec<u32> = group.iter().map(|&at| rows[at] - chained.first_row).collect();
+            let found = pick(segment, &inside)?;
+            if found.len() != inside.len() {
+                return Err(StoreError::damaged(segment.path(), "it has fewer rows than it had"));
             }
             for (&at, row) in group.iter().zip(found) {
-                if images && row.1.is_none() {
-                    return Err(StoreError::damaged(file.path(), "a row has no image"));
-                }
                 out[at] = Some(row);
             }
         }
         Ok(out.into_iter().flatten().collect())
     }
+}
+
+/// The part of a table entry that is taken from the hash; the rest is the slot's number + 1.
+const TAG: u64 = 0xffff_ffff_0000_0000;
+
+#[expect(clippy::cast_possible_truncation, reason = "32 bits of a hash, other than those that choose the place")]
+fn tag(hash: Hash) -> u64 {
+    (hash >> 64) as u64 & TAG
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the leading bits are few")]
+fn leading(hash: Hash, shift: u32) -> usize {
+    (hash >> shift) as usize
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "any bits of a hash will do")]
+fn low(hash: Hash) -> usize {
+    hash as usize
+}
+
+fn rows_of(file: &FileRef) -> u32 {
+    u32::try_from(file.rows).unwrap_or(u32::MAX)
+}
+
+impl ChainFile {
+    fn segment(&self, store: &Store) -> Result<&Segment, StoreError> {
+        if let Some(open) = self.open.get() {
+            return Ok(open);
+        }
+        let segment = store.read_parts(&self.file)?;
+        Ok(self.open.get_or_init(|| segment))
+    }
+}
+
+fn chain_files(stream: &Stream, id: &StreamId, version: u64) -> Result<Vec<ChainFile>, StoreError> {
+    let (_, base, changes) = stream
+        .chain(version)
+        .ok_or_else(|| StoreError::damaged(id.to_string(), "no full image starts its versions"))?;
+    let deltas = changes.into_iter().filter_map(|version| version.delta.as_ref());
+    let mut first_row = 0u32;
+    let mut files = Vec::new();
+    for file in std::iter::once(base).chain(deltas) {
+        files.push(ChainFile { file: file.clone(), first_row, open: OnceCell::new() });
+        first_row = first_row.checked_add(rows_of(file)).ok_or(StoreError::TooMany)?;
+    }
+    Ok(files)
+}
+
+impl Store {
+    /// Loads the keys of a version: from the index where there is one for this reader, else from the files.
+    pub(crate) fn state(
+        &self,
+        catalog: &Catalog,
+        stream: &StreamId,
+        version: u64,
+        reader: Option<&str>,
+    ) -> Result<State, StoreError> {
+        let chain = chain_files(catalog.stream(stream)?, stream, version)?;
+        if let Some(reader) = reader
+            && let Some(slots) = self.read_index(stream, &chain, reader)?
+        {
+            return Ok(State::new(slots, chain));
+        }
+        // Later rows replace earlier ones of the same key; the last one says whether it is still there.
+        let mut rows: Vec<(Slot, bool)> = Vec::new();
+        for chained in &chain {
+            chained.segment(self)?.keys(|row, key, content, seen| {
+                let slot = Slot {
+                    key: hash_parts(key.kind.data(), key.place.data(), key.id.data()),
+                    content: content.unwrap_or(ContentId([0; 16])),
+                    line: NO_LINE,
+                    row: chained.first_row + row,
+                    met: 0,
+                    seen,
+                };
+                rows.push((slot, content.is_some()));
+                Ok(())
+            })?;
+        }
+        rows.sort_unstable_by_key(|(slot, _)| (slot.key, slot.row));
+        let mut slots: Vec<Slot> = Vec::with_capacity(rows.len());
+        for group in rows.chunk_by(|a, b| a.0.key == b.0.key) {
+            let (last, present) = group[group.len() - 1];
+            if !present {
+                continue;
+            }
+            // Rows that only saw it again have no image: that is in the last row before with this content.
+            let image = group
+                .iter()
+                .rev()
+                .take_while(|(slot, present)| *present && slot.content == last.content)
+                .last()
+                .map_or(last.row, |(slot, _)| slot.row);
+            slots.push(Slot { row: image, ..last });
+        }
+        Ok(State::new(slots, chain))
+    }
+
+    fn index_folder(stream: &StreamId) -> String {
+        format!("{VIEWS}/index/{stream}")
+    }
+
+    fn read_index(&self, stream: &StreamId, chain: &[ChainFile], reader: &str) -> Result<Option<Vec<Slot>>, StoreError> {
+        let wanted = identity(chain.iter().map(|chained| &chained.file), reader);
+        for listed in self.location.list(&Self::index_folder(stream))? {
+            if !listed.path.contains(&wanted) {
+                continue;
+            }
+            let Some(bytes) = self.location.get_if_present(&listed.path)? else { continue };
+            // Derived: one that is damaged is made again.
+            if is_index_named_after(&listed.path, &bytes) {
+                return Ok(decode(&bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps the index of the newest version of a stream. Best effort: without it a commit takes longer.
+    pub(crate) fn write_index(&self, stream: &StreamId, version: u64, reader: &str, mut slots: Vec<Slot>) {
+        let Ok(found) = self.catalog.stream(stream) else { return };
+        let Ok(chain) = chain_files(found, stream, version) else { return };
+        // Stable, because it is fast on what is sorted but for a few at the end.
+        slots.sort_by_key(|slot| slot.key);
+        let bytes = encode(&slots);
+        let folder = Self::index_folder(stream);
+        let wanted = identity(chain.iter().map(|chained| &chained.file), reader);
+        let path = format!("{folder}/{wanted}-{:032x}.bin", xxh3_128(&bytes));
+        let Ok(older) = self.location.list(&folder) else { return };
+        if self.location.put_derived(&path, bytes).is_ok() {
+            for old in older.iter().filter(|old| old.path != path) {
+                let _ = self.location.delete(&old.path);
+            }
+        }
+    }
+}
+
+/// Names an index: which files it is of, and who read the lines, since another reader may seal other properties.
+fn identity<'a>(files: impl Iterator<Item = &'a FileRef>, reader: &str) -> String {
+    let mut hasher = Sha256::new_with_prefix(b"driftline/index/v1\0").chain_update(reader);
+    for file in files {
+        hasher.update([0]);
+        hasher.update(&file.path);
+    }
+    format!("{:032x}", half(&hasher.finalize()))
+}
+
+/// Whether an index's bytes are those its name promises.
+pub(crate) fn is_index_named_after(path: &str, bytes: &[u8]) -> bool {
+    let digest = path.rsplit('-').next().and_then(|end| end.strip_suffix(".bin"));
+    digest.is_some_and(|digest| digest == format!("{:032x}", xxh3_128(bytes)))
+}
+
+/// Per slot: key, content and line, 16 bytes each, then row and sighting in 5.
+const SLOT_BYTES: usize = 16 * 3 + 5;
+
+fn encode(slots: &[Slot]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(slots.len() * SLOT_BYTES);
+    for slot in slots {
+        bytes.extend_from_slice(&slot.key.to_be_bytes());
+        bytes.extend_from_slice(&slot.content.0);
+        bytes.extend_from_slice(&slot.line.to_be_bytes());
+        bytes.extend_from_slice(&slot.row.to_be_bytes());
+        bytes.push(u8::from(slot.seen));
+    }
+    bytes
+}
+
+fn decode(bytes: &Bytes) -> Option<Vec<Slot>> {
+    let (chunks, rest) = bytes.as_chunks::<SLOT_BYTES>();
+    let part = |chunk: &[u8; SLOT_BYTES], at: usize| <[u8; 16]>::try_from(&chunk[at..at + 16]).expect("16 bytes");
+    let slot = |chunk: &[u8; SLOT_BYTES]| Slot {
+        key: u128::from_be_bytes(part(chunk, 0)),
+        content: ContentId(part(chunk, 16)),
+        line: u128::from_be_bytes(part(chunk, 32)),
+        row: u32::from_be_bytes(chunk[48..52].try_into().expect("4 bytes")),
+        met: 0,
+        seen: chunk[52] != 0,
+    };
+    rest.is_empty().then(|| chunks.iter().map(slot).collect())
 }

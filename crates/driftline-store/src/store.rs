@@ -198,7 +198,7 @@ impl Store {
         let Ok(bytes) = serde_json::to_vec(&self.catalog) else { return };
         let path = format!("{SNAPSHOTS}/{:020}-{}.json", self.catalog.next, &sha256_hex(&bytes)[..32]);
         let Ok(older) = self.location.list(SNAPSHOTS) else { return };
-        if self.location.put_if_absent(&path, bytes).is_ok() {
+        if self.location.put_derived(&path, bytes).is_ok() {
             for old in older.iter().rev().skip(1) {
                 let _ = self.location.delete(&old.path);
             }

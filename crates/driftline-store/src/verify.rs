@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::location::Location;
 use crate::log;
 use crate::segment::{Image, Row};
+use crate::state::is_index_named_after;
 use crate::store::{COVERAGE, StateDigest, Store, VIEWS, decode_coverage, is_named_after};
 
 /// What was read, when all of it was good.
@@ -46,7 +47,7 @@ impl Store {
         }
         for listed in self.location.list(VIEWS)? {
             let Some(bytes) = self.location.get_if_present(&listed.path)? else { continue };
-            if !is_named_after(&listed.path, &bytes) {
+            if !is_named_after(&listed.path, &bytes) && !is_index_named_after(&listed.path, &bytes) {
                 return Err(StoreError::damaged(listed.path, "it does not add up to its name; it is derived: delete it"));
             }
             verified.files += 1;

@@ -237,11 +237,21 @@ impl Sink for Intake<'_> {
         };
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Waiting(store) => {
-                let draft = store.draft(header).map_err(Refusal::Store)?;
+                let draft = store.draft(header, Some(self.sealer.reader())).map_err(Refusal::Store)?;
                 self.stage = Stage::Drafting(Box::new(draft), name);
                 Ok(())
             }
             _ => Err(Refusal::Command(CommandError::new("a second header"))),
+        }
+    }
+
+    fn known(&mut self, lines: &[&[u8]], answers: &mut Vec<bool>) {
+        match &mut self.stage {
+            Stage::Drafting(draft, _) => {
+                draft.known(lines, answers);
+                self.progress.show(draft.count());
+            }
+            _ => answers.resize(lines.len(), false),
         }
     }
 
@@ -250,7 +260,7 @@ impl Sink for Intake<'_> {
             return Err(Refusal::Command(CommandError::new("a resource before the header")));
         };
         let properties = self.sealer.seal(seen.key.kind, seen.properties, seen.sensitive).map_err(Refusal::Command)?;
-        draft.push(seen.key, properties).map_err(Refusal::Store)?;
+        draft.push(seen.key, properties, seen.line).map_err(Refusal::Store)?;
         self.progress.show(draft.count());
         Ok(())
     }

@@ -53,6 +53,15 @@ impl Sealer {
         Ok(Self { key: Some(SealKey::new(key)), ..Self::new(Path::new(""), None, configured) })
     }
 
+    /// Names all that decides what a line of input becomes: how it is read, and which of its parts are sealed.
+    pub(crate) fn reader(&self) -> String {
+        let mut name = format!("plain/1 {}", env!("CARGO_PKG_VERSION"));
+        for path in &self.paths {
+            name += &format!("\n{} {}", path.kind, path.path);
+        }
+        name
+    }
+
     /// The fingerprint of the key, if anything was sealed.
     pub(crate) fn fingerprint(&self) -> Option<String> {
         self.key.as_ref().map(SealKey::fingerprint)
