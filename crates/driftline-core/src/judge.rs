@@ -52,7 +52,7 @@ pub fn judge(key: KeyRef<'_>, source: &str, expected: &Side<'_>, live: &Side<'_>
         && let Some(rule) = rules.ignoring_whole()
     {
         // Being there at all is what is excused. That something is gone never is: accept it, with a reason.
-        let change = Change { path: Pointer::root(), expected: None, actual: live.value.cloned() };
+        let change = Change { path: Pointer::root(), expected: None, actual: None };
         found.excused.push(Excused { change, rule });
         status = Status::InSync;
     }

@@ -6,12 +6,13 @@
 pub mod canonical;
 pub mod compare;
 pub mod coverage;
+pub mod difference;
 pub mod judge;
 pub mod key;
 pub mod name;
 pub mod observation;
 pub mod pointer;
-pub mod prune;
+
 pub mod rule;
 pub mod seal;
 pub mod standing;

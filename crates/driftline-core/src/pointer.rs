@@ -40,6 +40,12 @@ impl Pointer {
         Self(segments)
     }
 
+    /// This place, and from there on the other.
+    #[must_use]
+    pub fn join(&self, other: &Pointer) -> Self {
+        Self(self.0.iter().chain(&other.0).cloned().collect())
+    }
+
     pub(crate) fn push(&mut self, segment: impl Into<String>) {
         self.0.push(segment.into());
     }
@@ -191,6 +197,22 @@ impl Pattern {
     pub fn covers(&self, pointer: &Pointer) -> bool {
         let segments = pointer.segments();
         (0..=segments.len()).any(|upto| steps_match(&self.0, &segments[..upto]))
+    }
+
+    /// A name that stands, as it is, in the text of every place that this pattern names or lies above of.
+    pub(crate) fn needle(&self) -> Option<&str> {
+        let literal = |step: &Step| match step {
+            // Characters that JSON or a pointer escapes would have to be looked for in their other forms, too.
+            Step::Literal(name) if name.chars().all(|char| char.is_ascii_alphanumeric() || "-_.:@ ".contains(char)) => {
+                Some(name.len())
+            }
+            _ => None,
+        };
+        let longest = self.0.iter().max_by_key(|step| literal(step))?;
+        match longest {
+            Step::Literal(name) if literal(longest).is_some_and(|length| length > 0) => Some(name),
+            _ => None,
+        }
     }
 
     /// Whether every place is named: nothing but stars, or nothing at all.

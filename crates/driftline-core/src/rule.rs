@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::difference::Told;
 use crate::key::KeyRef;
 use crate::pointer::{Pattern, Pointer};
 use crate::value::Value;
@@ -203,6 +204,8 @@ impl Rule {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleBook {
     rules: Vec<Rule>,
+    /// For each rule a name that is part of every place it speaks of, if there is one.
+    needles: Vec<Option<String>>,
 }
 
 /// The rules that speak of one resource, each with its number in the book.
@@ -211,7 +214,18 @@ pub struct Applicable<'a>(pub(crate) Vec<(usize, &'a Rule)>);
 
 impl RuleBook {
     pub fn new(rules: Vec<Rule>) -> Self {
-        Self { rules }
+        let needles = rules.iter().map(|rule| rule.path.needle().map(ToOwned::to_owned)).collect();
+        Self { rules, needles }
+    }
+
+    /// Whether some rule may have a say in what differs. `false` is certain; `true` means they have to be asked.
+    pub fn may_touch(&self, key: KeyRef<'_>, source: &str, told: &Told) -> bool {
+        self.rules.iter().zip(&self.needles).any(|(rule, needle)| {
+            let named = needle.as_ref().is_none_or(|needle| {
+                told.changes.contains(needle.as_str()) || told.arrays.as_ref().is_some_and(|text| text.contains(needle.as_str()))
+            });
+            named && rule.subject.matches(key, source)
+        })
     }
 
     pub fn rules(&self) -> &[Rule] {

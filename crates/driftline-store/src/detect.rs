@@ -1,19 +1,20 @@
 //! Drift: what is expected, against what is live, under a rule book. Pure computation over stored data.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use driftline_core::coverage::Coverage;
 use driftline_core::judge::{Judgement, Side, judge, not_checked};
-use driftline_core::prune::restore_before;
+use driftline_core::difference::{redo, sides};
 use driftline_core::rule::RuleBook;
-use driftline_core::verdict::Status;
-use driftline_core::{ResourceKey, StreamId, Value};
+use driftline_core::verdict::{DriftKind, Status};
+use driftline_core::{Change, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 
 use crate::baseline::Accepted;
 use crate::catalog::Version;
 use crate::error::StoreError;
-use crate::segment::{Image, Row};
+use crate::net::{Known, NetRow};
 use crate::store::Store;
 
 /// Which two versions of which streams are compared, and what was accepted on top of the first.
@@ -34,11 +35,27 @@ pub struct Pair {
 /// What is said of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    pub stream: StreamId,
+    pub stream: Arc<StreamId>,
     pub key: ResourceKey,
     pub judgement: Judgement,
     /// When the version was taken in which it first differed.
     pub since: Option<Timestamp>,
+    /// The changes as text, where nothing had to be read to know that they all count. `judgement.changes` is
+    /// empty then.
+    pub unread: Option<Box<str>>,
+}
+
+impl Finding {
+    /// Every change that counts.
+    pub fn changes(&self) -> Vec<Change> {
+        match &self.unread {
+            None => self.judgement.changes.clone(),
+            Some(text) => serde_json::from_str::<Value>(text)
+                .ok()
+                .and_then(|value| driftline_core::difference::from_value(&value))
+                .expect("a list of differences that the store wrote, and checked as it was read"),
+        }
+    }
 }
 
 /// One stream's part in the answer.
@@ -169,7 +186,8 @@ impl Store {
         };
         let judge = Judge {
             store: self,
-            stream: &pair.stream,
+            stream: Arc::new(pair.stream.clone()),
+            live: live.number,
             book,
             expected_coverage: expected_coverage.as_ref().unwrap_or(&live_coverage),
             live_coverage: &live_coverage,
@@ -187,23 +205,24 @@ impl Store {
                 *count = count.saturating_sub(1);
             }
         };
-        let mut findings = Vec::new();
-        for (key, row) in &net.rows {
-            if row.after.is_some() {
-                take(key);
-            }
-            let accepted = accepted_by_key.remove(key).unwrap_or_default();
-            findings.extend(judge.row(row, net.pruned, &accepted)?);
-        }
+        let mut findings = Vec::with_capacity(net.len());
         // Carried over from before the expected version, and still not looked at.
         if expected.unseen > 0 && live.unseen > 0 {
+            let told: BTreeSet<&ResourceKey> = net.iter().map(|row| &row.key).collect();
             for key in self.unseen_keys(&pair.stream, live.number)? {
-                if !net.rows.contains_key(&key) {
+                if !told.contains(&key) {
                     take(&key);
                     accepted_by_key.remove(&key);
-                    findings.push(judge.not_checked(&key));
+                    findings.push(judge.not_checked(key));
                 }
             }
+        }
+        for row in net {
+            if row.is != Known::Absent {
+                take(&row.key);
+            }
+            let accepted = accepted_by_key.remove(&row.key).unwrap_or_default();
+            findings.extend(judge.row(row, &accepted)?);
         }
         // Accepted once, and now again as the baseline has it.
         for (key, accepted) in accepted_by_key {
@@ -212,7 +231,7 @@ impl Store {
                 take(key);
             }
             let expected = expect(pinned.clone(), &accepted);
-            findings.extend(judge.sides(key, expected.as_ref(), pinned.as_ref(), live.number));
+            findings.extend(judge.sides(key.clone(), expected.as_ref(), pinned.as_ref(), live.number));
         }
         for (kind, count) in rest {
             if count > 0 {
@@ -220,7 +239,10 @@ impl Store {
             }
         }
         for finding in findings {
-            drift.by_type.entry(finding.key.kind.clone()).or_default().add(finding.judgement.status);
+            match drift.by_type.get_mut(&finding.key.kind) {
+                Some(tally) => tally.add(finding.judgement.status),
+                None => drift.by_type.entry(finding.key.kind.clone()).or_default().add(finding.judgement.status),
+            }
             // In sync without even an excuse is what everything else is, too.
             if finding.judgement.status != Status::InSync || !finding.judgement.excused.is_empty() {
                 drift.findings.push(finding);
@@ -231,10 +253,11 @@ impl Store {
 
     /// A stream that the baseline does not speak of: nothing in it can be judged.
     fn nothing_expected(&self, stream: &StreamId, live: &Version, drift: &mut Drift) -> Result<(), StoreError> {
+        let shared = Arc::new(stream.clone());
         for key in self.keys(stream, live.number)? {
             drift.by_type.entry(key.kind.clone()).or_default().not_checked += 1;
             drift.findings.push(Finding {
-                stream: stream.clone(),
+                stream: shared.clone(),
                 key,
                 judgement: Judgement {
                     status: Status::NotChecked,
@@ -244,6 +267,7 @@ impl Store {
                     reason: Some("the baseline has no version of this source".into()),
                 },
                 since: None,
+                unread: None,
             });
         }
         Ok(())
@@ -300,36 +324,59 @@ fn expect(pinned: Option<Value>, accepted: &[&Accepted]) -> Option<Value> {
 
 struct Judge<'a> {
     store: &'a Store,
-    stream: &'a StreamId,
+    stream: Arc<StreamId>,
+    live: u64,
     book: &'a RuleBook,
     expected_coverage: &'a Coverage,
     live_coverage: &'a Coverage,
 }
 
 impl Judge<'_> {
-    fn row(&self, row: &Row, pruned: bool, accepted: &[&Accepted]) -> Result<Option<Finding>, StoreError> {
-        let expected_seen = row.before.is_none() || row.was_seen || !accepted.is_empty();
-        let live_seen = row.after.is_none() || row.is_seen;
-        if !(expected_seen && live_seen) {
-            return Ok(Some(self.not_checked(&row.key)));
+    fn row(&self, row: NetRow, accepted: &[&Accepted]) -> Result<Option<Finding>, StoreError> {
+        let source = self.stream.source.as_str();
+        if row.is == Known::Unseen || (row.was == Known::Unseen && accepted.is_empty()) {
+            return Ok(Some(self.not_checked(row.key)));
         }
-        let mut before = value(&row.key, row.before.as_ref())?;
-        let mut after = value(&row.key, row.after.as_ref())?;
-        if let Some(whole) = accepted.iter().find_map(|one| one.pinned.as_ref())
-            && let (Some(left), Some(right)) = (&before, &after)
-        {
-            // What was accepted may lie outside of what a view keeps; the acceptance has the whole image.
-            if row.after.as_ref().is_some_and(|image| image.json.is_none()) {
-                after = Some(whole.clone());
-            } else if pruned {
-                after = Some(restore_before(whole, right, left));
+        if !accepted.is_empty() {
+            let pinned = accepted.iter().find_map(|one| one.pinned.clone());
+            let live = match (row.is, &pinned) {
+                (Known::Absent, _) => None,
+                (_, Some(pinned)) => Some(redo(pinned, &row.differences()?)),
+                // New since the pin: what it looks like is only in its version.
+                (_, None) => self.live_value(&row.key)?,
+            };
+            return Ok(self.sides(row.key, expect(pinned, accepted).as_ref(), live.as_ref(), row.since));
+        }
+        let present = (row.was != Known::Absent, row.is != Known::Absent);
+        match (present, row.told) {
+            // No rule has a say: the list is the answer, unread.
+            ((true, true), Some(told)) if !self.book.may_touch(row.key.as_ref(), source, &told) => {
+                let judgement = Judgement {
+                    status: Status::Drifted,
+                    kind: Some(DriftKind::Modified),
+                    changes: Vec::new(),
+                    excused: Vec::new(),
+                    reason: None,
+                };
+                let since = self.taken_at(row.since);
+                Ok(Some(Finding { stream: self.stream.clone(), key: row.key, judgement, since, unread: Some(told.changes) }))
             }
-            before = Some(whole.clone());
+            (present, told) => {
+                let row = NetRow { told, ..row };
+                let (before, after) = sides(&row.differences()?);
+                let side = |present: bool, value: Value| present.then_some(value);
+                let (before, after) = (side(present.0, before), side(present.1, after));
+                Ok(self.sides(row.key, before.as_ref(), after.as_ref(), row.since))
+            }
         }
-        Ok(self.sides(&row.key, expect(before, accepted).as_ref(), after.as_ref(), row.since))
     }
 
-    fn sides(&self, key: &ResourceKey, expected: Option<&Value>, live: Option<&Value>, since: u64) -> Option<Finding> {
+    fn live_value(&self, key: &ResourceKey) -> Result<Option<Value>, StoreError> {
+        let found = self.store.lookup(&self.stream, self.live, &key.id)?;
+        Ok(found.into_iter().find(|(found, _)| found == key).map(|(_, value)| value))
+    }
+
+    fn sides(&self, key: ResourceKey, expected: Option<&Value>, live: Option<&Value>, since: u64) -> Option<Finding> {
         let expected = Side { value: expected, coverage: self.expected_coverage };
         let live = Side { value: live, coverage: self.live_coverage };
         let judgement = judge(key.as_ref(), self.stream.source.as_str(), &expected, &live, self.book)?;
@@ -337,22 +384,16 @@ impl Judge<'_> {
         Some(self.finding(key, judgement, since))
     }
 
-    fn not_checked(&self, key: &ResourceKey) -> Finding {
-        self.finding(key, not_checked(key.as_ref(), self.expected_coverage, self.live_coverage), None)
+    fn not_checked(&self, key: ResourceKey) -> Finding {
+        let judgement = not_checked(key.as_ref(), self.expected_coverage, self.live_coverage);
+        self.finding(key, judgement, None)
     }
 
-    fn finding(&self, key: &ResourceKey, judgement: Judgement, since: Option<Timestamp>) -> Finding {
-        Finding { stream: self.stream.clone(), key: key.clone(), judgement, since }
+    fn finding(&self, key: ResourceKey, judgement: Judgement, since: Option<Timestamp>) -> Finding {
+        Finding { stream: self.stream.clone(), key, judgement, since, unread: None }
     }
 
     fn taken_at(&self, version: u64) -> Option<Timestamp> {
-        Some(self.store.catalog.version(self.stream, version).ok()?.taken_at)
+        Some(self.store.catalog.version(&self.stream, version).ok()?.taken_at)
     }
-}
-
-fn value(key: &ResourceKey, image: Option<&Image>) -> Result<Option<Value>, StoreError> {
-    let Some(image) = image else { return Ok(None) };
-    // A row of which only the sighting changed has no text, and nothing in it to compare.
-    let Some(json) = &image.json else { return Ok(Some(Value::Null)) };
-    serde_json::from_str(json).map(Some).map_err(|error| StoreError::damaged(format!("the image of {key}"), error))
 }

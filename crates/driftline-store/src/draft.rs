@@ -280,6 +280,7 @@ impl Draft<'_> {
             prev_seen: false,
             before: None,
             after: Some(&one.text[id(one)..]),
+            told: None,
         });
         let stream = self.header.stream.clone();
         let rows = pending.len() as u64;
@@ -398,7 +399,8 @@ impl Draft<'_> {
                 checker(&head)?;
                 // Someone else committed to this stream meanwhile: what we saw is now compared with that.
                 let theirs = store.fold(&stream, parent.number, head.number)?;
-                rows = rebase(std::mem::take(&mut rows), theirs.rows, header);
+                let theirs = theirs.into_iter().map(|(key, (row, _))| (key, row)).collect();
+                rows = rebase(std::mem::take(&mut rows), theirs, header);
                 parent = head;
                 raced = true;
                 done = None;
@@ -406,12 +408,13 @@ impl Draft<'_> {
             if let Some((record, _)) = &done {
                 return Ok(Step::Version(Box::new(record.clone())));
             }
+            rows.values_mut().for_each(Row::tell_changes);
             let record = version_record(store, &blank, &parent, &rows)?;
             done = Some((record.clone(), parent.number));
             Ok(Step::Version(Box::new(record)))
         })?;
         let (record, previous) = done.expect("append made a step before it succeeded");
-        let rows: Vec<Row> = rows.into_values().map(|row| Row { since: record.version, ..row }).collect();
+        let rows: Vec<Row> = rows.into_values().collect();
         self.store.follow_views(&record.stream, previous, record.version, &rows);
         if !raced && record.base.is_none() {
             self.follow_index(&record, &rows, &gone);
@@ -474,7 +477,7 @@ impl Draft<'_> {
             } else if slots[at].seen {
                 let image = Some(Image { content: slots[at].content, json: None });
                 let row =
-                    Row { key: key.clone(), before: image.clone(), after: image, was_seen: true, is_seen: false, since: 0 };
+                    Row { key: key.clone(), before: image.clone(), after: image, was_seen: true, is_seen: false, told: None };
                 rows.insert(key, row);
             }
         }
@@ -487,7 +490,7 @@ impl Draft<'_> {
         let mut images = self.state.fetch_images(self.store, &places)?.into_iter().map(Some);
         for (key, at) in &gone {
             let before = Some(Image { content: slots[*at].content, json: images.next().flatten() });
-            let row = Row { key: key.clone(), before, after: None, was_seen: slots[*at].seen, is_seen: false, since: 0 };
+            let row = Row { key: key.clone(), before, after: None, was_seen: slots[*at].seen, is_seen: false, told: None };
             rows.insert(key.clone(), row);
         }
         for one in &mut self.pending {
@@ -506,7 +509,7 @@ impl Draft<'_> {
             });
             let was_seen = slot.is_some_and(|slot| slot.seen);
             let after = Some(Image { content: one.content, json });
-            rows.insert(key.clone(), Row { key, before, after, was_seen, is_seen: true, since: 0 });
+            rows.insert(key.clone(), Row { key, before, after, was_seen, is_seen: true, told: None });
         }
         Ok((rows, gone.into_iter().map(|(_, at)| at).collect()))
     }
@@ -537,21 +540,22 @@ pub(crate) fn rebase(
             // We did not look where they did: what they know is carried over, be it that there is nothing.
             let after = their.after.map(|image| Image { json: None, ..image });
             let row =
-                Row { key: key.clone(), before: after.clone(), after, was_seen: their.is_seen, is_seen: false, since: 0 };
+                Row { key: key.clone(), before: after.clone(), after, was_seen: their.is_seen, is_seen: false, told: None };
             if row.op().is_some() {
                 rebased.insert(key, row);
             }
             continue;
         }
-        let mut back = BTreeMap::from([(key.clone(), invert(their, 0))]);
-        if let Some(our) = our {
-            follow(&mut back, our);
-        }
-        // A resource that is gone is not seen, whatever was known of it before.
-        rebased.extend(back.into_iter().map(|(key, row)| {
+        let back = invert(their);
+        let row = match our {
+            Some(our) => follow(back, our),
+            None => Some(back),
+        };
+        if let Some(row) = row {
+            // A resource that is gone is not seen, whatever was known of it before.
             let is_seen = row.is_seen && row.after.is_some();
-            (key, Row { is_seen, ..row })
-        }));
+            rebased.insert(key, Row { is_seen, ..row });
+        }
     }
     rebased.extend(ours);
     rebased
@@ -680,7 +684,7 @@ impl Store {
             after: Some(image),
             was_seen: false,
             is_seen,
-            since: 0,
+            told: None,
         };
         let mut changed = changed.into_iter().peekable();
         self.read_whole(base)?.each_row(|row, _| {
@@ -747,6 +751,7 @@ fn write_base_group(writer: &mut Writer, group: &[Row], number: u64) -> Result<(
             prev_seen: false,
             before: None,
             after: row.after.as_ref().and_then(|image| image.json.as_deref()),
+            told: None,
         })
         .collect();
     writer.group(&rows)

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::draft::count_changes;
 use crate::error::StoreError;
 use crate::log::{FileRef, Step, Thinned};
-use crate::segment::Written;
+use crate::segment::{Row, Written};
 use crate::store::{COVERAGE, SEGMENTS, Store, VIEWS};
 
 /// What to keep. The newest version and every version a baseline pins are always kept.
@@ -105,16 +105,18 @@ impl Store {
                         }
                     }
                     Some(previous) if stream.between(previous, number).count() > 1 => {
-                        let net = self.fold(id, previous, number)?;
+                        let folded = self.fold(id, previous, number)?;
+                        let mut rows: Vec<Row> = folded.into_values().map(|(row, _)| row).collect();
+                        rows.iter_mut().for_each(Row::tell_changes);
                         removed.extend(version.delta.clone());
-                        let delta = match net.rows.is_empty() {
+                        let delta = match rows.is_empty() {
                             true => None,
                             false => {
-                                let rows = net.rows.values().filter_map(|row| Written::row(row, number));
-                                Some(self.write_segment(id, number, version.taken_at, rows, net.rows.len() as u64)?)
+                                let written = rows.iter().filter_map(|row| Written::row(row, number));
+                                Some(self.write_segment(id, number, version.taken_at, written, rows.len() as u64)?)
                             }
                         };
-                        thinned.changes.insert(number, count_changes(net.rows.values()));
+                        thinned.changes.insert(number, count_changes(rows.iter()));
                         thinned.deltas.insert(number, delta);
                     }
                     Some(_) => {}

@@ -2,63 +2,136 @@
 
 use std::collections::BTreeMap;
 
-use driftline_core::prune::{prune, restore_before};
-use driftline_core::{ResourceKey, StreamId, Value};
-use jiff::Timestamp;
+use driftline_core::difference::{self, Told, differences, retell, tell, undo};
+use driftline_core::{Change, Place, ResourceKey, StreamId, Value};
 
 use crate::error::StoreError;
-use crate::segment::{Image, Row, Segment, Written};
+use crate::segment::{Image, Row};
 use crate::store::{Store, VIEWS, is_named_after};
 
-/// The rows that differ between two versions, by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Net {
-    pub rows: BTreeMap<ResourceKey, Row>,
-    /// The images hold only what differs; see `driftline_core::prune`.
-    pub pruned: bool,
+/// What one version knows of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It has no such resource.
+    Absent,
+    Seen,
+    /// Carried over from an earlier version, because this one did not look.
+    Unseen,
+}
+
+impl Known {
+    pub(crate) fn new(present: bool, seen: bool) -> Self {
+        match (present, seen) {
+            (false, _) => Known::Absent,
+            (true, true) => Known::Seen,
+            (true, false) => Known::Unseen,
+        }
+    }
+}
+
+/// What became of one resource between two versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetRow {
+    pub key: ResourceKey,
+    pub was: Known,
+    pub is: Known,
+    /// The version in which this began.
+    pub since: u64,
+    /// What differs; `None` where one side is absent or nothing does.
+    pub told: Option<Told>,
+    /// The earlier image of something that is gone, so that its coming back can be told.
+    pub(crate) image: Option<Box<str>>,
+}
+
+impl NetRow {
+    /// What differs, read.
+    pub fn differences(&self) -> Result<Vec<Change>, StoreError> {
+        let Some(told) = &self.told else { return Ok(Vec::new()) };
+        let read = |text: &str| {
+            serde_json::from_str::<Value>(text)
+                .ok()
+                .and_then(|value| difference::from_value(&value))
+                .ok_or_else(|| StoreError::damaged(format!("the changes of {}", self.key), "they cannot be read"))
+        };
+        let arrays = told.arrays.as_deref().map(read).transpose()?.unwrap_or_default();
+        Ok(retell(read(&told.changes)?, arrays))
+    }
+
+    fn says_something(&self) -> bool {
+        self.told.is_some() || self.was != self.is
+    }
 }
 
 /// A view is worth its file once reading it saves more than a moment.
 const WORTH_A_VIEW: usize = 256;
 
 impl Store {
-    /// What changed from version `from` to version `to` of a stream, in either direction.
-    pub fn net(&self, stream: &StreamId, from: u64, to: u64) -> Result<Net, StoreError> {
+    /// What changed from version `from` to version `to` of a stream, in either direction, in order of key.
+    pub fn net(&self, stream: &StreamId, from: u64, to: u64) -> Result<Vec<NetRow>, StoreError> {
         self.catalog.version(stream, from)?;
         self.catalog.version(stream, to)?;
         if from > to {
-            let forward = self.net(stream, to, from)?;
-            let rows = forward.rows.into_iter().map(|(key, row)| (key, invert(row, to))).collect();
-            return Ok(Net { rows, pruned: forward.pruned });
+            return self.net(stream, to, from)?.into_iter().map(|row| invert_net(row, to)).collect();
         }
-        if let Some(net) = self.read_view(stream, from, to)? {
-            return Ok(net);
+        let between: Vec<_> = self
+            .catalog
+            .stream(stream)?
+            .between(from, to)
+            .filter_map(|version| version.delta.as_ref().map(|delta| (version.number, delta)))
+            .collect();
+        match between.as_slice() {
+            [] => return Ok(Vec::new()),
+            // One change file is the answer itself.
+            [(number, delta)] => {
+                let mut rows = self.read_whole(delta)?.happenings()?;
+                rows.iter_mut().for_each(|row| row.since = *number);
+                return Ok(rows);
+            }
+            _ => {}
         }
-        let net = self.fold(stream, from, to)?;
-        if net.rows.len() >= WORTH_A_VIEW && to - from > 1 {
-            self.write_view(stream, from, to, &net);
+        let last = between.last().map_or(to, |(number, _)| *number);
+        if let Some(rows) = self.read_view(stream, from, last)? {
+            return Ok(rows);
         }
-        Ok(net)
+        let rows: Vec<NetRow> = self.fold(stream, from, to)?.into_values().map(|(row, since)| net_row(row, since)).collect();
+        if rows.len() >= WORTH_A_VIEW {
+            self.write_view(stream, from, last, &rows);
+        }
+        Ok(rows)
     }
 
-    /// The same, from the change files alone and with whole images.
-    pub(crate) fn fold(&self, stream: &StreamId, from: u64, to: u64) -> Result<Net, StoreError> {
-        let mut rows = BTreeMap::new();
+    /// The rows of all change files between two versions made one, with whole images and the version each began in.
+    pub(crate) fn fold(
+        &self,
+        stream: &StreamId,
+        from: u64,
+        to: u64,
+    ) -> Result<BTreeMap<ResourceKey, (Row, u64)>, StoreError> {
+        let mut rows: BTreeMap<ResourceKey, (Row, u64)> = BTreeMap::new();
         for version in self.catalog.stream(stream)?.between(from, to) {
             let Some(delta) = &version.delta else { continue };
-            for mut row in self.read_whole(delta)?.rows()? {
-                row.since = version.number;
-                follow(&mut rows, row);
-            }
+            self.read_whole(delta)?.each_row(|row, _| {
+                match rows.remove(&row.key) {
+                    None => {
+                        rows.insert(row.key.clone(), (row, version.number));
+                    }
+                    Some((earlier, since)) => {
+                        if let Some(both) = follow(earlier, row) {
+                            rows.insert(both.key.clone(), (both, since));
+                        }
+                    }
+                }
+                Ok(())
+            })?;
         }
-        Ok(Net { rows, pruned: false })
+        Ok(rows)
     }
 
     fn view_folder(stream: &StreamId) -> String {
         format!("{VIEWS}/net/{stream}")
     }
 
-    fn read_view(&self, stream: &StreamId, from: u64, to: u64) -> Result<Option<Net>, StoreError> {
+    fn read_view(&self, stream: &StreamId, from: u64, to: u64) -> Result<Option<Vec<NetRow>>, StoreError> {
         let prefix = format!("{}/{from:010}-{to:010}-", Self::view_folder(stream));
         for listed in self.location.list(&Self::view_folder(stream))? {
             if !listed.path.starts_with(&prefix) {
@@ -66,23 +139,20 @@ impl Store {
             }
             // Derived: one that is damaged or just gone is made again from the change files.
             let Some(bytes) = self.location.get_if_present(&listed.path)? else { continue };
-            if !is_named_after(&listed.path, &bytes) {
-                continue;
+            if is_named_after(&listed.path, &bytes)
+                && let Some(rows) = decode_view(&bytes)
+            {
+                return Ok(Some(rows));
             }
-            let rows = Segment::from_bytes(&listed.path, bytes)?.rows()?;
-            let rows = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
-            return Ok(Some(Net { rows, pruned: true }));
         }
         Ok(None)
     }
 
     /// Best effort: without its view an answer takes longer, and is the same.
-    fn write_view(&self, stream: &StreamId, from: u64, to: u64, net: &Net) {
-        let pruned: Vec<Row> = net.rows.values().map(|row| if net.pruned { row.clone() } else { prune_row(row) }).collect();
-        let rows = pruned.iter().filter_map(|row| Written::row(row, row.since));
-        let Ok(bytes) = crate::segment::write(stream, Timestamp::UNIX_EPOCH, rows) else { return };
+    fn write_view(&self, stream: &StreamId, from: u64, to: u64, rows: &[NetRow]) {
+        let bytes = encode_view(rows);
         let digest = &crate::check::sha256_hex(&bytes)[..32];
-        let path = format!("{}/{from:010}-{to:010}-{digest}.parquet", Self::view_folder(stream));
+        let path = format!("{}/{from:010}-{to:010}-{digest}.tsv.zst", Self::view_folder(stream));
         if self.location.put_derived(&path, bytes).is_err() {
             return;
         }
@@ -96,38 +166,41 @@ impl Store {
 
     /// Keeps the view from every baseline up to date with a version that was just committed.
     pub(crate) fn follow_views(&self, stream: &StreamId, previous: u64, number: u64, rows: &[Row]) {
+        let Ok(versions) = self.catalog.stream(stream) else { return };
         let mut pins: Vec<u64> =
             self.catalog.baselines.values().filter_map(|baseline| baseline.pins.get(stream).copied()).collect();
         pins.sort_unstable();
         pins.dedup();
         for pin in pins.into_iter().filter(|pin| *pin <= previous) {
-            let mut net = match self.read_view(stream, pin, previous) {
-                Ok(Some(net)) => net,
-                _ if pin == previous => Net { rows: BTreeMap::new(), pruned: true },
-                _ => continue,
+            let changed = versions.between(pin, previous).filter(|version| version.delta.is_some()).count();
+            // The next change file alone is the answer until there is a second one.
+            if changed == 0 || rows.is_empty() {
+                continue;
+            }
+            let Ok(earlier) = self.net(stream, pin, previous) else { continue };
+            if earlier.len() + rows.len() < WORTH_A_VIEW {
+                continue;
+            }
+            // A lone change file has no images of what is gone; folding has.
+            let rows = match changed {
+                1 => match self.fold(stream, pin, number) {
+                    Ok(folded) => folded.into_values().map(|(row, since)| net_row(row, since)).collect(),
+                    Err(_) => continue,
+                },
+                _ => follow_net(earlier, rows, number),
             };
-            for row in rows {
-                follow_pruned(&mut net.rows, row);
-            }
-            if net.rows.len() >= WORTH_A_VIEW {
-                self.write_view(stream, pin, number, &net);
-            }
+            self.write_view(stream, pin, number, &rows);
         }
     }
 }
 
-/// Lets a later row happen after what is there.
-pub(crate) fn follow(rows: &mut BTreeMap<ResourceKey, Row>, later: Row) {
-    let Some(earlier) = rows.get_mut(&later.key) else {
-        rows.insert(later.key.clone(), later);
-        return;
-    };
-    earlier.before = with_text_of(earlier.before.take(), later.before.as_ref());
-    earlier.after = with_text_of(later.after, earlier.after.as_ref());
-    earlier.is_seen = later.is_seen;
-    if earlier.op().is_none() {
-        rows.remove(&later.key);
-    }
+/// Two rows of one resource, one after the other, as one; `None` when together they change nothing.
+pub(crate) fn follow(earlier: Row, later: Row) -> Option<Row> {
+    let before = with_text_of(earlier.before, later.before.as_ref());
+    let after = with_text_of(later.after, earlier.after.as_ref());
+    let both =
+        Row { key: later.key, before, after, was_seen: earlier.was_seen, is_seen: later.is_seen, told: None };
+    both.op().is_some().then_some(both)
 }
 
 /// Fills in the text of an image from another of the same content.
@@ -142,60 +215,155 @@ fn with_text_of(image: Option<Image>, other: Option<&Image>) -> Option<Image> {
     Some(image)
 }
 
-/// The same on pruned rows; `later` has whole images.
-fn follow_pruned(rows: &mut BTreeMap<ResourceKey, Row>, later: &Row) {
-    let Some(earlier) = rows.remove(&later.key) else {
-        rows.insert(later.key.clone(), prune_row(later));
-        return;
+/// A row with whole images, as what became of the resource.
+fn net_row(mut row: Row, since: u64) -> NetRow {
+    let changed = match (&row.before, &row.after) {
+        (Some(before), Some(after)) => before.content != after.content,
+        _ => false,
     };
-    let mut row = later.clone();
-    row.since = earlier.since;
-    row.was_seen = earlier.was_seen;
-    row.before = match (&earlier.before, &earlier.after, &later.before) {
-        // The middle image is whole in `later`; what the view left out of the first one is the same in both.
-        (Some(first), Some(middle), Some(whole)) => match (text(first), text(middle), text(whole)) {
-            (Some(first_text), Some(middle_text), Some(whole_text)) => {
-                let restored = restore_before(&whole_text, &first_text, &middle_text);
-                Some(Image { content: first.content, json: Some(restored.to_json().into()) })
-            }
-            // Only sightings changed on the way, so the first image is the one in the middle.
-            _ => Some(Image { content: first.content, json: first.json.clone().or_else(|| whole.json.clone()) }),
-        },
-        (first, _, _) => first.clone(),
-    };
-    // A row that only was, or was not, seen has no text; the row before it does, pruned or not.
-    if let (Some(after), Some(middle)) = (&mut row.after, &earlier.after)
-        && after.json.is_none()
-        && after.content == middle.content
-    {
-        let mut kept = earlier.clone();
-        kept.is_seen = later.is_seen;
-        if kept.op().is_some() {
-            rows.insert(kept.key.clone(), kept);
+    if !changed {
+        row.told = None;
+    } else if row.told.is_none() {
+        row.tell_changes();
+    }
+    NetRow {
+        was: Known::new(row.before.is_some(), row.was_seen),
+        is: Known::new(row.after.is_some(), row.is_seen),
+        since,
+        told: row.told,
+        image: if row.after.is_none() { row.before.and_then(|image| image.json) } else { None },
+        key: row.key,
+    }
+}
+
+fn parse(text: Option<&str>) -> Option<Value> {
+    serde_json::from_str(text?).ok()
+}
+
+/// Lets rows with whole images happen after what is there; both are in order of key, and so is the result.
+fn follow_net(earlier: Vec<NetRow>, rows: &[Row], number: u64) -> Vec<NetRow> {
+    let mut out = Vec::with_capacity(earlier.len() + rows.len());
+    let mut rows = rows.iter().peekable();
+    for row in earlier {
+        while let Some(new) = rows.next_if(|new| new.key < row.key) {
+            out.push(net_row(new.clone(), number));
         }
-        return;
+        match rows.next_if(|new| new.key == row.key) {
+            None => out.push(row),
+            Some(new) => out.extend(follow_one(row, new)),
+        }
     }
-    if row.op().is_some() {
-        rows.insert(row.key.clone(), prune_row(&row));
+    out.extend(rows.map(|new| net_row(new.clone(), number)));
+    out
+}
+
+fn follow_one(earlier: NetRow, later: &Row) -> Option<NetRow> {
+    let is = Known::new(later.after.is_some(), later.is_seen);
+    let text = |image: &Option<Image>| parse(image.as_ref().and_then(|image| image.json.as_deref()));
+    // The first image: what the later row starts from, with what differed until then undone.
+    let first = match (earlier.was, earlier.is) {
+        (Known::Absent, _) => None,
+        (_, Known::Absent) => parse(earlier.image.as_deref()),
+        _ => text(&later.before).and_then(|middle| Some(undo(&middle, &earlier.differences().ok()?))),
+    };
+    let row = match (&first, text(&later.after)) {
+        (Some(first), Some(last)) => {
+            let found = differences(first, &last);
+            let told = (!found.is_empty()).then(|| tell(&found));
+            NetRow { is, told, image: None, ..earlier }
+        }
+        (Some(first), None) if is == Known::Absent => {
+            NetRow { is, told: None, image: Some(first.to_json().into()), ..earlier }
+        }
+        // New since, whatever became of it; or only its sighting changed.
+        _ => NetRow { is, ..earlier },
+    };
+    row.says_something().then_some(row)
+}
+
+fn invert_net(row: NetRow, since: u64) -> Result<NetRow, StoreError> {
+    let told = row.told.is_some().then(|| row.differences()).transpose()?.map(|changes| {
+        let swapped: Vec<Change> = changes
+            .into_iter()
+            .map(|change| Change { expected: change.actual, actual: change.expected, path: change.path })
+            .collect();
+        tell(&swapped)
+    });
+    Ok(NetRow { was: row.is, is: row.was, since, told, image: None, key: row.key })
+}
+
+/// One line a row: type, place and id as JSON texts, sightings, version, changes, arrays, image; tabs between them, which
+/// JSON never has inside a text.
+fn encode_view(rows: &[NetRow]) -> Vec<u8> {
+    let mut text = String::from(VIEW_FORMAT);
+    for row in rows {
+        for part in [&row.key.kind, row.key.place.as_str(), &row.key.id] {
+            text.push_str(&serde_json::to_string(part).expect("texts can be written as JSON"));
+            text.push('\t');
+        }
+        text.push(sighting(row.was));
+        text.push(sighting(row.is));
+        text.push('\t');
+        text.push_str(&row.since.to_string());
+        text.push('\t');
+        text.push_str(row.told.as_ref().map_or("", |told| &told.changes));
+        text.push('\t');
+        text.push_str(row.told.as_ref().and_then(|told| told.arrays.as_deref()).unwrap_or(""));
+        text.push('\t');
+        text.push_str(row.image.as_deref().unwrap_or(""));
+        text.push('\n');
+    }
+    zstd::bulk::compress(text.as_bytes(), 3).expect("compressing memory to memory does not fail")
+}
+
+const VIEW_FORMAT: &str = "driftline net view 1\n";
+
+fn sighting(known: Known) -> char {
+    match known {
+        Known::Absent => 'a',
+        Known::Seen => 's',
+        Known::Unseen => 'u',
     }
 }
 
-fn text(image: &Image) -> Option<Value> {
-    serde_json::from_str(image.json.as_deref()?).ok()
+/// `None` when these are not the bytes of a view.
+fn decode_view(bytes: &[u8]) -> Option<Vec<NetRow>> {
+    let text = zstd::stream::decode_all(bytes).ok()?;
+    let text = std::str::from_utf8(&text).ok()?.strip_prefix(VIEW_FORMAT)?;
+    text.lines().map(decode_view_row).collect()
 }
 
-fn prune_row(row: &Row) -> Row {
-    let mut pruned = row.clone();
-    if let (Some(before), Some(after)) = (&mut pruned.before, &mut pruned.after)
-        && let (Some(left), Some(right)) = (text(before), text(after))
-    {
-        let (left, right) = prune(&left, &right);
-        before.json = Some(left.to_json().into());
-        after.json = Some(right.to_json().into());
+fn decode_view_row(line: &str) -> Option<NetRow> {
+    let mut parts = line.split('\t');
+    let mut string = || -> Option<String> {
+        let part = parts.next()?;
+        match part.strip_prefix('"')?.strip_suffix('"')? {
+            plain if !plain.contains('\\') => Some(plain.to_owned()),
+            _ => serde_json::from_str(part).ok(),
+        }
+    };
+    let key = ResourceKey { kind: string()?, place: Place::new(string()?), id: string()? };
+    let known = |byte: u8| match byte {
+        b'a' => Some(Known::Absent),
+        b's' => Some(Known::Seen),
+        b'u' => Some(Known::Unseen),
+        _ => None,
+    };
+    let [was, is] = parts.next()?.as_bytes().try_into().ok()?;
+    let since = parts.next()?.parse().ok()?;
+    let mut text = || parts.next().map(|part| (!part.is_empty()).then(|| part.into()));
+    let (changes, arrays, image) = (text()?, text()?, text()?);
+    let told = changes.map(|changes| Told { changes, arrays });
+    Some(NetRow { key, was: known(was)?, is: known(is)?, since, told, image })
+}
+
+pub(crate) fn invert(row: Row) -> Row {
+    Row {
+        before: row.after,
+        after: row.before,
+        was_seen: row.is_seen,
+        is_seen: row.was_seen,
+        key: row.key,
+        told: None,
     }
-    pruned
-}
-
-pub(crate) fn invert(row: Row, since: u64) -> Row {
-    Row { before: row.after, after: row.before, was_seen: row.is_seen, is_seen: row.was_seen, key: row.key, since }
 }

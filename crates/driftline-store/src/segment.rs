@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use driftline_core::{ContentId, Place, ResourceKey, StreamId, key};
+use driftline_core::difference::{self, Told};
+use driftline_core::{ContentId, Place, ResourceKey, StreamId, Value, key};
 use jiff::Timestamp;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::ColumnReader;
@@ -19,6 +20,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::error::StoreError;
 use crate::location::Location;
+use crate::net::{Known, NetRow};
 
 /// What a resource looked like at one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +39,8 @@ pub struct Row {
     /// Whether it was seen at the earlier version; one that is carried over from an even earlier one was not.
     pub was_seen: bool,
     pub is_seen: bool,
-    /// The version in which this began.
-    pub since: u64,
+    /// What differs between the two images, where there are two.
+    pub told: Option<Told>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,15 @@ impl Op {
 }
 
 impl Row {
+    /// Fills in what differs between the two images.
+    pub(crate) fn tell_changes(&mut self) {
+        let text = |image: &Option<Image>| -> Option<Value> { serde_json::from_str(image.as_ref()?.json.as_deref()?).ok() };
+        self.told = match (text(&self.before), text(&self.after)) {
+            (Some(before), Some(after)) => Some(difference::tell(&difference::differences(&before, &after))),
+            _ => None,
+        };
+    }
+
     /// `None` when the two sides are the same.
     pub fn op(&self) -> Option<Op> {
         match (&self.before, &self.after) {
@@ -101,10 +112,12 @@ pub(crate) const SCHEMA: &str = "message change {
     required boolean prev_seen;
     optional binary before (UTF8);
     optional binary after (UTF8);
+    optional binary changes (UTF8);
+    optional binary arrays (UTF8);
 }";
 
 /// Name and Delta type of each column.
-pub(crate) const DELTA_COLUMNS: [(&str, &str, bool); 15] = [
+pub(crate) const DELTA_COLUMNS: [(&str, &str, bool); 17] = [
     ("stream", "string", false),
     ("version", "long", false),
     ("observed_at", "timestamp", false),
@@ -120,6 +133,8 @@ pub(crate) const DELTA_COLUMNS: [(&str, &str, bool); 15] = [
     ("prev_seen", "boolean", false),
     ("before", "string", true),
     ("after", "string", true),
+    ("changes", "string", true),
+    ("arrays", "string", true),
 ];
 
 const OP: usize = 3;
@@ -132,7 +147,8 @@ const SEEN: usize = 11;
 const PREV_SEEN: usize = 12;
 const BEFORE: usize = 13;
 const AFTER: usize = 14;
-const VERSION: usize = 1;
+const CHANGES: usize = 15;
+const ARRAYS: usize = 16;
 
 /// Rows in one row group: small enough that reading one column of it stays in cache, large enough for dictionaries.
 pub(crate) const GROUP: usize = 64 * 1024;
@@ -151,6 +167,7 @@ pub(crate) struct Written<'a> {
     pub prev_seen: bool,
     pub before: Option<&'a str>,
     pub after: Option<&'a str>,
+    pub told: Option<&'a Told>,
 }
 
 impl<'a> Written<'a> {
@@ -167,6 +184,7 @@ impl<'a> Written<'a> {
             prev_seen: row.was_seen,
             before: row.before.as_ref().and_then(|image| image.json.as_deref()),
             after: row.after.as_ref().and_then(|image| image.json.as_deref()),
+            told: row.told.as_ref(),
         })
     }
 }
@@ -189,7 +207,7 @@ fn properties() -> WriterProperties {
             .set_column_compression(plain(name), Compression::UNCOMPRESSED)
             .set_column_statistics_enabled(plain(name), EnabledStatistics::None);
     }
-    for name in ["before", "after"] {
+    for name in ["before", "after", "changes", "arrays"] {
         // Pages are what single images are read by: a small page is little to unpack for one row.
         builder = builder
             .set_column_dictionary_enabled(plain(name), false)
@@ -268,7 +286,9 @@ fn write_group(
     required::<BoolType>(group, rows, |row| row.seen)?;
     required::<BoolType>(group, rows, |row| row.prev_seen)?;
     optional(group, rows, |row| row.before.map(text))?;
-    optional(group, rows, |row| row.after.map(text))
+    optional(group, rows, |row| row.after.map(text))?;
+    optional(group, rows, |row| row.told.map(|told| text(&told.changes)))?;
+    optional(group, rows, |row| row.told?.arrays.as_deref().map(text))
 }
 
 /// How many values are handed over at once: enough to be fast, few enough that a column is never held twice.
@@ -372,6 +392,12 @@ fn utf8<'a>(bytes: &'a ByteArray, path: &str) -> Result<&'a str, StoreError> {
     std::str::from_utf8(bytes.data()).map_err(|error| StoreError::damaged(path, error))
 }
 
+fn told(changes: &Option<ByteArray>, arrays: &Option<ByteArray>, path: &str) -> Result<Option<Told>, StoreError> {
+    let Some(changes) = changes else { return Ok(None) };
+    let arrays = arrays.as_ref().map(|text| utf8(text, path).map(Into::into)).transpose()?;
+    Ok(Some(Told { changes: utf8(changes, path)?.into(), arrays }))
+}
+
 fn content(bytes: &ByteArray, path: &str) -> Result<ContentId, StoreError> {
     bytes.data().try_into().map(ContentId).map_err(|_| StoreError::damaged(path, "a hash is not 16 bytes long"))
 }
@@ -473,18 +499,6 @@ impl Segment {
         read().map_err(|error| self.damaged(error))
     }
 
-    fn versions(&self, group: usize) -> Result<Vec<i64>, StoreError> {
-        let read = || -> Result<Vec<i64>, ParquetError> {
-            let ColumnReader::Int64ColumnReader(mut reader) = self.column(group, VERSION)? else {
-                return Err(ParquetError::General("a column is not of integers".into()));
-            };
-            let mut values = Vec::new();
-            reader.read_records(self.group_rows(group), None, None, &mut values)?;
-            Ok(values)
-        };
-        read().map_err(|error| self.damaged(error))
-    }
-
     /// Calls `each` with (row number, key, content id, seen) of every row, image by image unread.
     pub(crate) fn keys(
         &self,
@@ -528,6 +542,37 @@ impl Segment {
             };
             images.into_iter().map(image).collect()
         })
+    }
+
+    /// What happened to each resource, without the images: key, sightings, and what differs.
+    pub(crate) fn happenings(&self) -> Result<Vec<NetRow>, StoreError> {
+        let mut out = Vec::new();
+        for group in 0..self.groups() {
+            let kinds = self.required_bytes(group, TYPE, None)?;
+            let places = self.required_bytes(group, PLACE, None)?;
+            let ids = self.required_bytes(group, ID, None)?;
+            let hashes = self.bytes(group, HASH, None)?;
+            let prev_hashes = self.bytes(group, PREV_HASH, None)?;
+            let seen = self.bools(group, SEEN)?;
+            let prev_seen = self.bools(group, PREV_SEEN)?;
+            let changes = self.bytes(group, CHANGES, None)?;
+            let arrays = self.bytes(group, ARRAYS, None)?;
+            for at in 0..ids.len() {
+                out.push(NetRow {
+                    key: ResourceKey {
+                        kind: utf8(&kinds[at], &self.path)?.to_owned(),
+                        place: Place::new(utf8(&places[at], &self.path)?),
+                        id: utf8(&ids[at], &self.path)?.to_owned(),
+                    },
+                    was: Known::new(prev_hashes[at].is_some(), prev_seen[at]),
+                    is: Known::new(hashes[at].is_some(), seen[at]),
+                    since: 0,
+                    told: told(&changes[at], &arrays[at], &self.path)?,
+                    image: None,
+                });
+            }
+        }
+        Ok(out)
     }
 
     /// Reads the given rows (ascending) row group by row group.
@@ -607,7 +652,8 @@ impl Segment {
         let prev_seen = choose(self.bools(group, PREV_SEEN)?);
         let befores = self.bytes(group, BEFORE, rows)?;
         let afters = self.bytes(group, AFTER, rows)?;
-        let versions = self.versions(group)?;
+        let changes = self.bytes(group, CHANGES, rows)?;
+        let arrays = self.bytes(group, ARRAYS, rows)?;
         let image = |hash: &Option<ByteArray>, text: &Option<ByteArray>| -> Result<Option<Image>, StoreError> {
             let Some(hash) = hash else { return Ok(None) };
             let json = text.as_ref().map(|text| utf8(text, &self.path).map(Into::into)).transpose()?;
@@ -615,7 +661,6 @@ impl Segment {
         };
         (0..ids.len())
             .map(|at| {
-                let version = versions[rows.map_or(at, |rows| rows[at])];
                 let row = Row {
                     key: ResourceKey {
                         kind: utf8(&kinds[at], &self.path)?.to_owned(),
@@ -626,7 +671,7 @@ impl Segment {
                     after: image(&hashes[at], &afters[at])?,
                     was_seen: prev_seen[at],
                     is_seen: seen[at],
-                    since: version.cast_unsigned(),
+                    told: told(&changes[at], &arrays[at], &self.path)?,
                 };
                 Ok((row, ops[at].data() == Op::Base.name().as_bytes()))
             })

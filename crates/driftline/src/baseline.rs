@@ -136,7 +136,7 @@ fn accept(
             if !matches!(finding.judgement.status, Status::Drifted | Status::Unknown) {
                 continue;
             }
-            let Some(pair) = question.pairs.iter().find(|pair| pair.stream == finding.stream) else { continue };
+            let Some(pair) = question.pairs.iter().find(|pair| pair.stream == *finding.stream) else { continue };
             let at = |version: Option<u64>| -> CommandResult<_> {
                 let Some(version) = version else { return Ok(None) };
                 let found = store.lookup(&finding.stream, version, id)?;
@@ -147,14 +147,14 @@ fn accept(
                 None => live,
                 Some(path) => {
                     let touches = |change: &driftline_core::Change| change.path.is_within(path) || path.is_within(&change.path);
-                    if !finding.judgement.changes.iter().any(touches) {
+                    if !finding.changes().iter().any(touches) {
                         continue;
                     }
                     live.as_ref().and_then(|live| path.find(live)).cloned()
                 }
             };
             accepted.push(Accepted {
-                stream: finding.stream.clone(),
+                stream: (*finding.stream).clone(),
                 key: finding.key.clone(),
                 path: path.clone(),
                 value,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 use driftline_core::judge::{Judgement, Side, judge};
 use driftline_core::verdict::Status;
@@ -17,7 +18,7 @@ use crate::args::{DiffArgs, DriftArgs, FailOn, ShownArgs, VerdictArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
 use crate::filter::Filter;
-use crate::report::{Entry, Expected, Report};
+use crate::report::{Changes, Entry, Expected, Report};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::time::parse_moment;
@@ -39,7 +40,7 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     let mut in_sync: Vec<(StreamId, ResourceKey)> = Vec::new();
     if everything {
         let judged: BTreeSet<(&StreamId, &ResourceKey)> =
-            drift.findings.iter().map(|finding| (&finding.stream, &finding.key)).collect();
+            drift.findings.iter().map(|finding| (&*finding.stream, &finding.key)).collect();
         for pair in &question.pairs {
             let keys = store.keys(&pair.stream, pair.live)?;
             in_sync.extend(
@@ -149,15 +150,15 @@ fn pairs_between(store: &Store, expected: Point, live: Point) -> Vec<Pair> {
     }
 }
 
-fn entry_of(finding: &Finding) -> Entry<'_> {
+fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
     let Judgement { status, kind, changes, excused, reason } = &finding.judgement;
     Entry {
         key: &finding.key,
-        source: finding.stream.to_string(),
+        source,
         status: *status,
         kind: *kind,
         since: finding.since,
-        changes,
+        changes: finding.unread.as_deref().map_or(Changes::Read(changes), Changes::Unread),
         excused,
         reason: reason.as_deref(),
     }
@@ -173,14 +174,18 @@ fn finish(
     whole: bool,
 ) -> CommandResult<u8> {
     let filter = shown.filter.as_deref().map(Filter::new).transpose()?;
-    let mut entries: Vec<Entry<'_>> = drift.findings.iter().map(entry_of).collect();
+    let names: BTreeMap<&StreamId, String> =
+        drift.sources.iter().map(|source| (&source.stream, source.stream.to_string())).collect();
+    let name = |stream: &StreamId| names.get(stream).map_or("", String::as_str);
+    let mut entries: Vec<Entry<'_>> =
+        drift.findings.iter().map(|finding| entry_of(finding, name(&finding.stream))).collect();
     entries.extend(in_sync.iter().map(|(stream, key)| Entry {
         key,
-        source: stream.to_string(),
+        source: name(stream),
         status: Status::InSync,
         kind: None,
         since: None,
-        changes: &[],
+        changes: Changes::Read(&[]),
         excused: &[],
         reason: None,
     }));
@@ -201,7 +206,7 @@ fn finish(
     if !shown.all {
         entries.retain(|entry| entry.status != Status::InSync);
     }
-    entries.sort_by(|a, b| (a.key, &a.source).cmp(&(b.key, &b.source)));
+    entries.sort_by(|a, b| (a.key, a.source).cmp(&(b.key, b.source)));
     let unused = match whole {
         true => settings.rules.unused(&settings.config, &drift.rule_uses),
         false => Vec::new(),
@@ -254,6 +259,7 @@ pub(crate) fn diff(settings: &Settings, args: &DiffArgs) -> CommandResult<u8> {
         settings.printer.warn(&format!("the first file is of `{}`, the second of `{}`", expected.stream, live.stream));
     }
     let mut drift = Drift::default();
+    let shared = Arc::new(live.stream.clone());
     let keys: BTreeSet<&ResourceKey> = expected.resources.keys().chain(live.resources.keys()).collect();
     let mut in_sync = Vec::new();
     for key in keys {
@@ -277,7 +283,7 @@ pub(crate) fn diff(settings: &Settings, args: &DiffArgs) -> CommandResult<u8> {
         for excused in &judgement.excused {
             *drift.rule_uses.entry(excused.rule).or_default() += 1;
         }
-        let finding = Finding { stream: live.stream.clone(), key: key.clone(), judgement, since: None };
+        let finding = Finding { stream: shared.clone(), key: key.clone(), judgement, since: None, unread: None };
         drift.findings.push(finding);
     }
     let (complete_extents, partial_extents) = live.coverage.counts();

@@ -56,7 +56,7 @@ pub(crate) fn explain(settings: &Settings, args: &ExplainArgs) -> CommandResult<
     for pair in &question.pairs {
         let live = store.lookup(&pair.stream, pair.live, &id)?;
         let mut keys: Vec<ResourceKey> = live.into_iter().map(|(key, _)| key).collect();
-        let findings = drift.findings.iter().filter(|finding| finding.stream == pair.stream && finding.key.id == id);
+        let findings = drift.findings.iter().filter(|finding| *finding.stream == pair.stream && finding.key.id == id);
         keys.extend(findings.clone().map(|finding| finding.key.clone()));
         keys.sort();
         keys.dedup();
@@ -64,7 +64,9 @@ pub(crate) fn explain(settings: &Settings, args: &ExplainArgs) -> CommandResult<
         let coverage = store.coverage(&version.coverage)?;
         for key in keys {
             let finding = findings.clone().find(|finding| finding.key == key);
-            let judgement = finding.map_or_else(in_sync, |finding| finding.judgement.clone());
+            let judgement = finding.map_or_else(in_sync, |finding| {
+                Judgement { changes: finding.changes(), ..finding.judgement.clone() }
+            });
             let outcome = match coverage.outcome(&key.kind, key.place.as_str()) {
                 Some(driftline_core::Outcome::Complete) => "complete".to_owned(),
                 Some(driftline_core::Outcome::Partial { reason }) => format!("partial: {reason}"),

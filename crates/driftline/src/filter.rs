@@ -36,10 +36,11 @@ impl Filter {
         context.add_variable_from_value("id", text(&entry.key.id));
         context.add_variable_from_value("account", text(account.unwrap_or_default()));
         context.add_variable_from_value("region", text(region.unwrap_or_default()));
-        context.add_variable_from_value("source", text(&entry.source));
+        context.add_variable_from_value("source", text(entry.source));
         context.add_variable_from_value("status", text(entry.status.name()));
         context.add_variable_from_value("kind", text(entry.kind.map_or("", |kind| kind.name())));
-        let changes = entry.changes.iter().map(|change| {
+        let changes = entry.changes.list();
+        let changes = changes.iter().map(|change| {
             let mut members: HashMap<Key, Cel> = HashMap::new();
             members.insert("path".into(), text(&change.path.to_string()));
             for (name, value) in [("baseline", &change.expected), ("current", &change.actual)] {

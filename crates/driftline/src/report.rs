@@ -1,5 +1,6 @@
 //! The drift report, in every format.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -8,7 +9,7 @@ use driftline_core::key::account_and_region;
 use driftline_core::rule::RuleBook;
 use driftline_core::seal::is_sealed;
 use driftline_core::verdict::{DriftKind, Status};
-use driftline_core::{ResourceKey, Value};
+use driftline_core::{ResourceKey, Value, difference};
 use driftline_store::detect::{SourceReport, Tally};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -21,13 +22,32 @@ use crate::time::ago;
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<'a> {
     pub key: &'a ResourceKey,
-    pub source: String,
+    pub source: &'a str,
     pub status: Status,
     pub kind: Option<DriftKind>,
     pub since: Option<Timestamp>,
-    pub changes: &'a [Change],
+    pub changes: Changes<'a>,
     pub excused: &'a [Excused],
     pub reason: Option<&'a str>,
+}
+
+/// Changes as a list, or as the JSON that lists them, unread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Changes<'a> {
+    Read(&'a [Change]),
+    Unread(&'a str),
+}
+
+impl<'a> Changes<'a> {
+    pub(crate) fn list(&self) -> Cow<'a, [Change]> {
+        match self {
+            Changes::Read(list) => Cow::Borrowed(list),
+            Changes::Unread(text) => {
+                let value: Value = serde_json::from_str(text).expect("the store wrote this JSON");
+                Cow::Owned(difference::from_value(&value).expect("the store wrote this list"))
+            }
+        }
+    }
 }
 
 /// What the expected side was.
@@ -52,20 +72,6 @@ pub(crate) struct Report<'a> {
     pub expired_rules: Vec<&'a str>,
     /// What `--where` said, if anything.
     pub filter: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonReport<'a> {
-    schema: &'a str,
-    computed_at: Timestamp,
-    baseline: JsonBaseline<'a>,
-    #[serde(skip_serializing_if = "Option::is_none", rename = "where")]
-    filter: Option<&'a str>,
-    summary: JsonSummary,
-    resources: Vec<JsonResource<'a>>,
-    sources: Vec<JsonSource<'a>>,
-    rules: JsonRules<'a>,
 }
 
 #[derive(Serialize)]
@@ -95,28 +101,6 @@ struct JsonSummary {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonResource<'a> {
-    canonical_id: &'a str,
-    resource_type: &'a str,
-    place: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    account: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<&'a str>,
-    source: &'a str,
-    status: Status,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<DriftKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_seen: Option<Timestamp>,
-    changes: Vec<JsonChange<'a>>,
-    excused: Vec<JsonExcused<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 pub(crate) struct JsonChange<'a> {
     path: String,
     op: &'static str,
@@ -140,12 +124,12 @@ pub(crate) struct JsonExcused<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JsonSource<'a> {
+struct JsonSource {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline_version: Option<u64>,
     version: u64,
-    taken_at: &'a Timestamp,
+    taken_at: Timestamp,
     extents: Extents,
 }
 
@@ -156,14 +140,9 @@ struct JsonRules<'a> {
 }
 
 pub(crate) fn json_change(change: &Change) -> JsonChange<'_> {
-    let op = match (&change.expected, &change.actual) {
-        (None, _) => "add",
-        (_, None) => "remove",
-        _ => "replace",
-    };
     JsonChange {
         path: change.path.to_string(),
-        op,
+        op: difference::operation(change),
         baseline: change.expected.as_ref(),
         current: change.actual.as_ref(),
     }
@@ -181,22 +160,66 @@ pub(crate) fn json_excused<'a>(excused: &'a Excused, book: &'a RuleBook) -> Json
     }
 }
 
-fn json_resource<'a>(entry: &'a Entry<'a>, book: &'a RuleBook) -> JsonResource<'a> {
-    let (account, region) = account_and_region(entry.key.place.as_str());
-    JsonResource {
-        canonical_id: &entry.key.id,
-        resource_type: &entry.key.kind,
-        place: entry.key.place.as_str(),
-        account,
-        region,
-        source: &entry.source,
-        status: entry.status,
-        kind: entry.kind,
-        first_seen: entry.since,
-        changes: entry.changes.iter().map(json_change).collect(),
-        excused: entry.excused.iter().map(|excused| json_excused(excused, book)).collect(),
-        reason: entry.reason,
+/// Members of a JSON object, one after the other.
+struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl<'o> Object<'o> {
+    fn begin(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, first: true }
     }
+
+    fn name(&mut self, name: &str) {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        self.name(name);
+        Ok(serde_json::to_writer(&mut *self.out, value)?)
+    }
+
+    fn optional(&mut self, name: &str, value: Option<&(impl Serialize + ?Sized)>) -> io::Result<()> {
+        value.map_or(Ok(()), |value| self.member(name, value))
+    }
+
+    fn end(self) {
+        self.out.push(b'}');
+    }
+}
+
+/// Written member by member, because changes that nobody had to read are copied as they are.
+fn write_resource(entry: &Entry<'_>, book: &RuleBook, out: &mut Vec<u8>) -> io::Result<()> {
+    let (account, region) = account_and_region(entry.key.place.as_str());
+    let mut object = Object::begin(out);
+    object.member("canonicalId", &entry.key.id)?;
+    object.member("resourceType", &entry.key.kind)?;
+    object.member("place", entry.key.place.as_str())?;
+    object.optional("account", account)?;
+    object.optional("region", region)?;
+    object.member("source", entry.source)?;
+    object.member("status", &entry.status)?;
+    object.optional("kind", entry.kind.as_ref())?;
+    object.optional("firstSeen", entry.since.as_ref())?;
+    match entry.changes {
+        Changes::Unread(text) => {
+            object.name("changes");
+            object.out.extend_from_slice(text.as_bytes());
+        }
+        Changes::Read(list) => object.member("changes", &list.iter().map(json_change).collect::<Vec<_>>())?,
+    }
+    let excused: Vec<JsonExcused<'_>> = entry.excused.iter().map(|excused| json_excused(excused, book)).collect();
+    object.member("excused", &excused)?;
+    object.optional("reason", entry.reason)?;
+    object.end();
+    Ok(())
 }
 
 /// A value for people: short, and never a secret's digest.
@@ -256,7 +279,7 @@ impl Report<'_> {
         let mut groups = BTreeMap::new();
         for entry in self.of(Status::NotChecked) {
             let group = (
-                entry.source.as_str(),
+                entry.source,
                 entry.key.kind.as_str(),
                 entry.key.place.as_str(),
                 entry.reason.unwrap_or_default(),
@@ -281,7 +304,7 @@ impl Report<'_> {
         writeln!(page, "{title}  {}", page.paint(DIM, explain))?;
         for entry in self.of(status).take(self.limit()) {
             let (sign, style) = sign(entry);
-            let mut about = vec![entry.source.clone(), entry.key.place.to_string()];
+            let mut about = vec![entry.source.to_owned(), entry.key.place.to_string()];
             if let Some(kind) = entry.kind.filter(|kind| *kind == DriftKind::Deleted) {
                 about.insert(0, kind.name().to_owned());
             }
@@ -291,11 +314,12 @@ impl Report<'_> {
             let name = page.paint(style, &format!("{sign} {}", entry.key.id));
             let detail = page.paint(DIM, &format!("({})", about.join(", ")));
             writeln!(page, "  {name}  {} {detail}", visible(&entry.key.kind))?;
-            for change in entry.changes.iter().take(20) {
+            let changes = entry.changes.list();
+            for change in changes.iter().take(20) {
                 writeln!(page, "      {}", visible(&change_line(change)))?;
             }
-            if entry.changes.len() > 20 {
-                writeln!(page, "      … and {} more changes (`driftline explain` lists all)", entry.changes.len() - 20)?;
+            if changes.len() > 20 {
+                writeln!(page, "      … and {} more changes (`driftline explain` lists all)", changes.len() - 20)?;
             }
         }
         if count > self.limit() {
@@ -351,41 +375,51 @@ impl Show for Report<'_> {
             Some((source.stream.to_string(), JsonPin { version: source.expected? }))
         });
         let tally = self.tally;
-        let report = JsonReport {
-            schema: "driftline.drift/v1",
-            computed_at: self.now,
-            baseline: JsonBaseline { name, set_at, sources: pins.collect() },
-            filter: self.filter.as_deref(),
-            summary: JsonSummary {
-                total: tally.total(),
-                in_sync: tally.in_sync,
-                drifted: tally.drifted,
-                unknown: tally.unknown,
-                not_checked: tally.not_checked,
-                excused: self.excused,
-                drift_rate: driftline_core::velocity::Rate::new(tally.drifted, tally.checked()).drift_rate,
-            },
-            resources: self.entries.iter().map(|entry| json_resource(entry, self.book)).collect(),
-            sources: self
-                .sources
-                .iter()
-                .map(|source| JsonSource {
-                    name: source.stream.to_string(),
-                    baseline_version: source.expected,
-                    version: source.version,
-                    taken_at: &source.taken_at,
-                    extents: Extents { complete: source.complete_extents, partial: source.partial_extents },
-                })
-                .collect(),
-            rules: JsonRules { unused: &self.unused_rules, expired: &self.expired_rules },
+        let summary = JsonSummary {
+            total: tally.total(),
+            in_sync: tally.in_sync,
+            drifted: tally.drifted,
+            unknown: tally.unknown,
+            not_checked: tally.not_checked,
+            excused: self.excused,
+            drift_rate: driftline_core::velocity::Rate::new(tally.drifted, tally.checked()).drift_rate,
         };
-        Ok(serde_json::to_writer(out, &report)?)
+        let source = |source: &SourceReport| JsonSource {
+            name: source.stream.to_string(),
+            baseline_version: source.expected,
+            version: source.version,
+            taken_at: source.taken_at,
+            extents: Extents { complete: source.complete_extents, partial: source.partial_extents },
+        };
+        let mut buffer = Vec::with_capacity(512 * (self.entries.len() + 4));
+        let mut report = Object::begin(&mut buffer);
+        report.member("schema", "driftline.drift/v1")?;
+        report.member("computedAt", &self.now)?;
+        report.member("baseline", &JsonBaseline { name, set_at, sources: pins.collect() })?;
+        report.optional("where", self.filter.as_ref())?;
+        report.member("summary", &summary)?;
+        report.name("resources");
+        report.out.push(b'[');
+        for (at, entry) in self.entries.iter().enumerate() {
+            if at > 0 {
+                report.out.push(b',');
+            }
+            write_resource(entry, self.book, report.out)?;
+        }
+        report.out.push(b']');
+        report.member("sources", &self.sources.iter().map(source).collect::<Vec<_>>())?;
+        report.member("rules", &JsonRules { unused: &self.unused_rules, expired: &self.expired_rules })?;
+        report.end();
+        out.write_all(&buffer)
     }
 
     fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut line = Vec::new();
         for entry in &self.entries {
-            serde_json::to_writer(&mut *out, &json_resource(entry, self.book))?;
-            writeln!(out)?;
+            line.clear();
+            write_resource(entry, self.book, &mut line)?;
+            line.push(b'\n');
+            out.write_all(&line)?;
         }
         Ok(())
     }
@@ -401,16 +435,17 @@ impl Show for Report<'_> {
             writeln!(out, "| | resource | type | source | changes |\n|---|---|---|---|---|")?;
             for entry in self.entries.iter().filter(listed).take(self.limit()) {
                 let word = entry.kind.map_or(entry.status.name(), DriftKind::name);
+                let list = entry.changes.list();
                 let changes: Vec<String> =
-                    entry.changes.iter().take(10).map(|change| markdown_cell(&change_line(change))).collect();
-                let more = entry.changes.len().saturating_sub(10);
+                    list.iter().take(10).map(|change| markdown_cell(&change_line(change))).collect();
+                let more = list.len().saturating_sub(10);
                 let tail = if more > 0 { format!("<br>… and {more} more") } else { String::new() };
                 writeln!(
                     out,
                     "| {word} | {} | {} | {} | {}{tail} |",
                     markdown_cell(&entry.key.id),
                     markdown_cell(&entry.key.kind),
-                    markdown_cell(&entry.source),
+                    markdown_cell(entry.source),
                     changes.join("<br>")
                 )?;
             }
