@@ -200,21 +200,12 @@ impl Stream {
         for number in thinned.dropped {
             self.versions.remove(&number);
         }
-        for (number, delta) in thinned.deltas {
-            if let Some(version) = self.versions.get_mut(&number) {
-                version.delta = delta;
-                version.types = firsts.get(&number).cloned();
-            }
-        }
-        for (number, base) in thinned.bases {
-            if let Some(version) = self.versions.get_mut(&number) {
-                version.base = Some(base);
-                version.types = firsts.get(&number).cloned();
-            }
-        }
-        for (number, changes) in thinned.changes {
-            if let Some(version) = self.versions.get_mut(&number) {
-                version.changes = changes;
+        for new in thinned.rewritten {
+            if let Some(version) = self.versions.get_mut(&new.version) {
+                version.delta = new.delta;
+                version.base = new.base.or(version.base.take());
+                version.changes = new.changes;
+                version.types = firsts.get(&new.version).cloned();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Drift: what is expected, against what is live, under a rule book. Pure computation over stored data.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use driftline_core::coverage::Coverage;
@@ -187,6 +187,7 @@ impl Store {
         let judge = Judge {
             store: self,
             stream: Arc::new(pair.stream.clone()),
+            taken: stream.versions().map(|version| (version.number, version.taken_at)).collect(),
             live: live.number,
             book,
             expected_coverage: expected_coverage.as_ref().unwrap_or(&live_coverage),
@@ -198,7 +199,7 @@ impl Store {
             accepted_by_key.entry(&one.key).or_default().push(one);
         }
         // Of what is live, everything not judged one by one below is as expected.
-        let mut rest: BTreeMap<String, u64> =
+        let mut rest: HashMap<String, u64> =
             stream.types(live.number).into_iter().map(|(kind, count)| (kind, count.rows)).collect();
         let mut take = |key: &ResourceKey| {
             if let Some(count) = rest.get_mut(&key.kind) {
@@ -238,16 +239,15 @@ impl Store {
                 drift.by_type.entry(kind).or_default().in_sync += count;
             }
         }
-        for finding in findings {
-            match drift.by_type.get_mut(&finding.key.kind) {
-                Some(tally) => tally.add(finding.judgement.status),
-                None => drift.by_type.entry(finding.key.kind.clone()).or_default().add(finding.judgement.status),
-            }
-            // In sync without even an excuse is what everything else is, too.
-            if finding.judgement.status != Status::InSync || !finding.judgement.excused.is_empty() {
-                drift.findings.push(finding);
-            }
+        for run in findings.chunk_by(|a, b| a.key.kind == b.key.kind) {
+            let tally = drift.by_type.entry(run[0].key.kind.clone()).or_default();
+            run.iter().for_each(|finding| tally.add(finding.judgement.status));
         }
+        // In sync without even an excuse is what everything else is, too.
+        findings.retain(|finding| {
+            finding.judgement.status != Status::InSync || !finding.judgement.excused.is_empty()
+        });
+        drift.findings.append(&mut findings);
         Ok(())
     }
 
@@ -325,6 +325,7 @@ fn expect(pinned: Option<Value>, accepted: &[&Accepted]) -> Option<Value> {
 struct Judge<'a> {
     store: &'a Store,
     stream: Arc<StreamId>,
+    taken: HashMap<u64, Timestamp>,
     live: u64,
     book: &'a RuleBook,
     expected_coverage: &'a Coverage,
@@ -394,6 +395,6 @@ impl Judge<'_> {
     }
 
     fn taken_at(&self, version: u64) -> Option<Timestamp> {
-        Some(self.store.catalog.version(&self.stream, version).ok()?.taken_at)
+        self.taken.get(&version).copied()
     }
 }

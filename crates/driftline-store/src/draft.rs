@@ -11,15 +11,7 @@ use crate::log::{ChangeCounts, FileRef, Step, TypeCount, VersionRecord};
 use crate::net::{follow, invert};
 use crate::segment::{GROUP, Image, Op, Row, Writer, Written};
 use crate::state::{Hash, NO_LINE, Slot, State, hash_key, hash_line};
-use crate::store::{StateDigest, Store};
-
-/// A change file chain is started anew when the changes weigh as much as the full image, but not for crumbs.
-const REBASE_BYTES: u64 = 256 * 1024;
-/// ... or when it has become long.
-const REBASE_VERSIONS: usize = 256;
-
-/// How many resources make it worth keeping an index of their lines.
-const WORTH_AN_INDEX: usize = 10_000;
+use crate::store::{StateDigest, Store, Tuning};
 
 /// What a commit may do that is otherwise refused.
 #[derive(Clone, Copy, Debug, Default)]
@@ -454,7 +446,7 @@ impl Draft<'_> {
     }
 
     fn keep_index(&self, version: u64, slots: Vec<Slot>) {
-        if slots.len() < WORTH_AN_INDEX {
+        if slots.len() < self.store.tuning.index_rows {
             return;
         }
         if let Some(reader) = &self.reader {
@@ -624,7 +616,7 @@ fn version_record(
         }
     };
     let base = match &delta {
-        Some(delta) if rebase_due(stream, parent.number, delta) => {
+        Some(delta) if rebase_due(&store.tuning, stream, parent.number, delta) => {
             Some(store.write_full(&blank.stream, parent.number, rows, number, blank.taken_at)?)
         }
         _ => None,
@@ -642,11 +634,11 @@ fn version_record(
     })
 }
 
-fn rebase_due(stream: &Stream, parent: u64, delta: &FileRef) -> bool {
+fn rebase_due(tuning: &Tuning, stream: &Stream, parent: u64, delta: &FileRef) -> bool {
     let Some((_, base, changes)) = stream.chain(parent) else { return true };
     let bytes: u64 = changes.iter().filter_map(|version| version.delta.as_ref()).map(|file| file.size).sum();
     let bytes = bytes + delta.size;
-    (bytes >= base.size && bytes >= REBASE_BYTES) || changes.len() >= REBASE_VERSIONS
+    (bytes >= base.size && bytes >= tuning.rebase_bytes) || changes.len() >= tuning.rebase_versions
 }
 
 impl Store {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::draft::count_changes;
 use crate::error::StoreError;
-use crate::log::{FileRef, Step, Thinned};
+use crate::log::{FileRef, Rewritten, Step, Thinned};
 use crate::segment::{Row, Written};
 use crate::store::{COVERAGE, SEGMENTS, Store, VIEWS};
 
@@ -83,8 +83,7 @@ impl Store {
         let mut removed: Vec<FileRef> = Vec::new();
         for (id, kept) in plan {
             let stream = self.catalog.stream(id)?;
-            let mut thinned =
-                Thinned { dropped: Vec::new(), deltas: BTreeMap::new(), bases: BTreeMap::new(), changes: BTreeMap::new() };
+            let mut thinned = Thinned::default();
             for version in stream.versions().filter(|version| !kept.contains(&version.number)) {
                 thinned.dropped.push(version.number);
                 removed.extend(version.delta.iter().chain(&version.base).cloned());
@@ -95,14 +94,12 @@ impl Store {
                 match previous {
                     // The oldest kept version starts the chain.
                     None => {
-                        if version.base.is_none() {
-                            let base = self.write_full(id, number, &BTreeMap::new(), number, version.taken_at)?;
-                            thinned.bases.insert(number, base);
-                        }
-                        if version.delta.is_some() {
-                            removed.extend(version.delta.clone());
-                            thinned.deltas.insert(number, None);
-                        }
+                        let base = match version.base {
+                            Some(_) => None,
+                            None => Some(self.write_full(id, number, &BTreeMap::new(), number, version.taken_at)?),
+                        };
+                        removed.extend(version.delta.clone());
+                        thinned.rewritten.push(Rewritten { version: number, delta: None, base, changes: version.changes });
                     }
                     Some(previous) if stream.between(previous, number).count() > 1 => {
                         let folded = self.fold(id, previous, number)?;
@@ -116,8 +113,8 @@ impl Store {
                                 Some(self.write_segment(id, number, version.taken_at, written, rows.len() as u64)?)
                             }
                         };
-                        thinned.changes.insert(number, count_changes(rows.iter()));
-                        thinned.deltas.insert(number, delta);
+                        let changes = count_changes(rows.iter());
+                        thinned.rewritten.push(Rewritten { version: number, delta, base: None, changes });
                     }
                     Some(_) => {}
                 }

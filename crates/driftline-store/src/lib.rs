@@ -25,4 +25,4 @@ pub use detect::{Drift, Finding, Question, SourceReport};
 pub use draft::{Committed, Draft};
 pub use error::StoreError;
 pub use location::Location;
-pub use store::Store;
+pub use store::{Store, Tuning};

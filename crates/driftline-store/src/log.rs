@@ -90,14 +90,25 @@ pub struct VersionRecord {
 }
 
 /// What retention did to one stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Thinned {
     pub dropped: Vec<u64>,
-    /// New files of versions that are kept: what changed since the kept version before, and a full image.
-    pub deltas: BTreeMap<u64, Option<FileRef>>,
-    pub bases: BTreeMap<u64, FileRef>,
-    pub changes: BTreeMap<u64, ChangeCounts>,
+    pub rewritten: Vec<Rewritten>,
+}
+
+/// A version that is kept, and now follows another kept version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rewritten {
+    pub version: u64,
+    /// What changed since the kept version before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<FileRef>,
+    /// A full image, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<FileRef>,
+    pub changes: ChangeCounts,
 }
 
 /// One step of the log.
@@ -210,7 +221,7 @@ pub(crate) fn encode(number: u64, at: Timestamp, previous: &str, nonce: &str, st
                 }}));
             }
             for thinned in streams.values() {
-                let files = thinned.deltas.values().flatten().chain(thinned.bases.values());
+                let files = thinned.rewritten.iter().flat_map(|version| version.delta.iter().chain(&version.base));
                 actions.extend(files.map(|file| add_action(file, at)));
             }
             "DELETE"

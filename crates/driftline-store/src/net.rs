@@ -62,9 +62,6 @@ impl NetRow {
     }
 }
 
-/// A view is worth its file once reading it saves more than a moment.
-const WORTH_A_VIEW: usize = 256;
-
 impl Store {
     /// What changed from version `from` to version `to` of a stream, in either direction, in order of key.
     pub fn net(&self, stream: &StreamId, from: u64, to: u64) -> Result<Vec<NetRow>, StoreError> {
@@ -94,7 +91,7 @@ impl Store {
             return Ok(rows);
         }
         let rows: Vec<NetRow> = self.fold(stream, from, to)?.into_values().map(|(row, since)| net_row(row, since)).collect();
-        if rows.len() >= WORTH_A_VIEW {
+        if rows.len() >= self.tuning.view_rows {
             self.write_view(stream, from, last, &rows);
         }
         Ok(rows)
@@ -178,7 +175,7 @@ impl Store {
                 continue;
             }
             let Ok(earlier) = self.net(stream, pin, previous) else { continue };
-            if earlier.len() + rows.len() < WORTH_A_VIEW {
+            if earlier.len() + rows.len() < self.tuning.view_rows {
                 continue;
             }
             // A lone change file has no images of what is gone; folding has.

@@ -23,9 +23,6 @@ pub(crate) const COVERAGE: &str = "coverage";
 pub(crate) const VIEWS: &str = "view";
 const SNAPSHOTS: &str = "view/catalog";
 
-/// After how many records the log is summed up again for quicker opening.
-const SNAPSHOT_EVERY: u64 = 64;
-
 /// How often a commit starts over because others came first, before it gives up.
 const MAX_TRIES: u32 = 10_000;
 
@@ -33,6 +30,34 @@ const MAX_TRIES: u32 = 10_000;
 pub struct Store {
     pub(crate) location: Location,
     pub(crate) catalog: Catalog,
+    pub(crate) tuning: Tuning,
+}
+
+/// From which size on things are done that only pay when there is much. Answers do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// After how many log records the log is summed up again for quicker opening.
+    pub snapshot_every: u64,
+    /// From how many rows on a derived view of a far diff is worth its file.
+    pub view_rows: usize,
+    /// From how many resources on an index of their lines is.
+    pub index_rows: usize,
+    /// A chain of changes is started anew when they weigh as much as the full image, but not below this.
+    pub rebase_bytes: u64,
+    /// ... or when it has this many versions.
+    pub rebase_versions: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            snapshot_every: 64,
+            view_rows: 256,
+            index_rows: 10_000,
+            rebase_bytes: 256 * 1024,
+            rebase_versions: 256,
+        }
+    }
 }
 
 impl Store {
@@ -48,9 +73,15 @@ impl Store {
 
     fn load(location: Location) -> Result<Self, StoreError> {
         let catalog = latest_snapshot(&location)?.unwrap_or_default();
-        let mut store = Self { location, catalog };
+        let mut store = Self { location, catalog, tuning: Tuning::default() };
         store.refresh()?;
         Ok(store)
+    }
+
+    /// The same store, doing things early or late.
+    #[must_use]
+    pub fn with_tuning(self, tuning: Tuning) -> Self {
+        Self { tuning, ..self }
     }
 
     /// Reads what others have added since.
@@ -95,10 +126,11 @@ impl Store {
             let nonce = format!("{:016x}", random());
             let (bytes, _) = log::encode(number, now, &self.catalog.last_check, &nonce, &step);
             let path = log::record_path(number);
+            // Read back before it is there for all: a record that cannot be read would end the store.
+            let record = log::decode(number, &bytes, &self.name())?;
             let created = self.location.put_if_absent(&path, bytes.clone())?;
             // A reply may be lost after the record was written: then it is there already, and it is ours.
             if created || self.location.get(&path)? == bytes {
-                let record = log::decode(number, &bytes, &self.name())?;
                 self.catalog.apply(record)?;
                 self.snapshot_if_due();
                 return Ok(());
@@ -191,7 +223,7 @@ impl Store {
     }
 
     fn snapshot_if_due(&self) {
-        if !self.catalog.next.is_multiple_of(SNAPSHOT_EVERY) {
+        if !self.catalog.next.is_multiple_of(self.tuning.snapshot_every) {
             return;
         }
         // Derived and rebuildable: if it cannot be written, opening reads the log instead and means the same.

@@ -1,0 +1,263 @@
+//! Random histories, checked version by version against maps: what each version holds, what changed between any two,
+//! and what drift says, whatever views, indexes, full images, retention and reopening lie in between.
+
+use std::collections::BTreeMap;
+
+use driftline_core::coverage::{Coverage, Outcome};
+use driftline_core::judge::{Judgement, Side, judge, not_checked};
+use driftline_core::rule::{Rule, RuleBook, RuleKind, Subject, builtin};
+use driftline_core::verdict::Status;
+use driftline_core::{Origin, ResourceKey, StreamId, Value};
+use driftline_store::detect::{Pair, Question, Tally};
+use driftline_store::draft::Permissions;
+use driftline_store::gc::Retention;
+use driftline_store::Store;
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use crate::support::{EAGER, extent, key, moment, observation, partial, stream};
+
+const KINDS: [&str; 2] = ["A", "B"];
+const PLACES: [&str; 2] = ["p", "q"];
+
+#[derive(Clone, Debug)]
+enum Action {
+    /// What is there (by number of the resource: its value), and which extents are listed only in part.
+    Observe { world: BTreeMap<u8, u8>, partial: [bool; 4], by_line: bool },
+    /// Pin the newest version.
+    Pin,
+    /// Keep this many versions.
+    Thin(usize),
+    Reopen,
+}
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let world = prop::collection::btree_map(0u8..12, 0u8..6, 0..10);
+    let observe = (world, prop::array::uniform4(prop::bool::weighted(0.2)), any::<bool>())
+        .prop_map(|(world, partial, by_line)| Action::Observe { world, partial, by_line });
+    let others = prop_oneof![Just(Action::Pin), (1usize..4).prop_map(Action::Thin), Just(Action::Reopen)];
+    prop_oneof![observe.clone(), observe.clone(), observe, others]
+}
+
+/// One version, as the model knows it: for each resource its value and whether it was seen.
+#[derive(Clone, Debug)]
+struct Version {
+    rows: BTreeMap<ResourceKey, (Value, bool)>,
+    coverage: Coverage,
+}
+
+fn resource(number: u8) -> ResourceKey {
+    key(KINDS[usize::from(number % 2)], PLACES[usize::from(number / 2 % 2)], &format!("r{number}"))
+}
+
+fn value(number: u8) -> Value {
+    // Objects within objects and arrays, so that lists of differences are put to use.
+    let text = match number {
+        0 => r#"{"size":1,"tags":["x","y"],"deep":{"a":{"b":1},"c":null}}"#,
+        1 => r#"{"size":2,"tags":["x","y"],"deep":{"a":{"b":1},"c":null}}"#,
+        2 => r#"{"size":1,"tags":["y","x"],"deep":{"a":{"b":1},"c":null}}"#,
+        3 => r#"{"size":1,"tags":["y","z"],"deep":{"a":{}}}"#,
+        4 => r#"{"size":1,"tags":["x","y"],"deep":{"a":{"b":1},"c":null},"approximateMessageCount":7}"#,
+        _ => r#"{"deep":5}"#,
+    };
+    serde_json::from_str(text).unwrap()
+}
+
+fn book() -> RuleBook {
+    let mut rules = builtin();
+    rules.push(Rule {
+        subject: Subject::default(),
+        path: "/tags".parse().unwrap(),
+        kind: RuleKind::Unordered,
+        origin: Origin::Builtin,
+        reason: "a test says so".into(),
+    });
+    RuleBook::new(rules)
+}
+
+/// What the model makes of an observation on top of the version before.
+fn next(previous: Option<&Version>, world: &BTreeMap<ResourceKey, Value>, coverage: &Coverage) -> Version {
+    let mut rows: BTreeMap<ResourceKey, (Value, bool)> =
+        world.iter().map(|(key, value)| (key.clone(), (value.clone(), true))).collect();
+    for (key, (value, _)) in previous.into_iter().flat_map(|version| &version.rows) {
+        if !rows.contains_key(key) && !coverage.is_complete(&key.kind, key.place.as_str()) {
+            rows.insert(key.clone(), (value.clone(), false));
+        }
+    }
+    Version { rows, coverage: coverage.clone() }
+}
+
+/// What drift must say, straight from the table.
+fn oracle(expected: &Version, live: &Version, book: &RuleBook) -> BTreeMap<ResourceKey, Judgement> {
+    let keys: std::collections::BTreeSet<_> = expected.rows.keys().chain(live.rows.keys()).collect();
+    let judged = |key: &&ResourceKey| {
+        let unseen = |version: &Version| version.rows.get(*key).is_some_and(|(_, seen)| !seen);
+        let judgement = if unseen(expected) || unseen(live) {
+            Some(not_checked(key.as_ref(), &expected.coverage, &live.coverage))
+        } else {
+            fn side<'a>(version: &'a Version, key: &ResourceKey) -> Side<'a> {
+                Side { value: version.rows.get(key).map(|(value, _)| value), coverage: &version.coverage }
+            }
+            judge(key.as_ref(), "model", &side(expected, key), &side(live, key), book)
+        };
+        judgement.map(|judgement| ((*key).clone(), judgement))
+    };
+    keys.iter().filter_map(judged).collect()
+}
+
+struct Run {
+    folder: tempfile::TempDir,
+    stream: StreamId,
+    store: Store,
+    versions: BTreeMap<u64, Version>,
+    step: u32,
+}
+
+impl Run {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(&folder.path().join("store")).unwrap().with_tuning(EAGER);
+        Self { folder, stream: stream("model"), store, versions: BTreeMap::new(), step: 0 }
+    }
+
+    fn act(&mut self, action: &Action) {
+        self.step += 1;
+        let now = moment(self.step);
+        match action {
+            Action::Observe { world, partial: cut, by_line } => {
+                let world: BTreeMap<ResourceKey, Value> =
+                    world.iter().map(|(number, number_of_value)| (resource(*number), value(*number_of_value))).collect();
+                let mut coverage = Coverage::new();
+                for (at, cut) in cut.iter().enumerate() {
+                    let outcome = if *cut { partial() } else { Outcome::Complete };
+                    coverage.record(extent(KINDS[at % 2], PLACES[at / 2]), outcome);
+                }
+                let version = next(self.versions.values().next_back(), &world, &coverage);
+                let committed = self.commit(&world, coverage, *by_line, now);
+                assert_eq!(committed, self.versions.keys().next_back().copied().unwrap_or(0) + 1);
+                self.versions.insert(committed, version);
+            }
+            Action::Pin => {
+                if let Some(newest) = self.versions.keys().next_back() {
+                    let pins = BTreeMap::from([(self.stream.clone(), *newest)]);
+                    self.store.set_baseline(&"main".parse().unwrap(), &pins, "test", now).unwrap();
+                }
+            }
+            Action::Thin(keep) => {
+                let retention = Retention {
+                    keep_for: SignedDuration::ZERO,
+                    keep_last: *keep,
+                    grace: SignedDuration::from_hours(-1_000_000),
+                };
+                let collected = self.store.collect(retention, now, false).unwrap();
+                for dropped in collected.dropped.get(&self.stream).into_iter().flatten() {
+                    self.versions.remove(dropped).unwrap();
+                }
+            }
+            Action::Reopen => {
+                self.store = Store::open(&self.folder.path().join("store")).unwrap().with_tuning(EAGER);
+            }
+        }
+    }
+
+    fn commit(&mut self, world: &BTreeMap<ResourceKey, Value>, coverage: Coverage, by_line: bool, now: jiff::Timestamp) -> u64 {
+        let permissions = Permissions { empty: true, older: false };
+        if !by_line {
+            let observation = observation(&self.stream, now, coverage, world);
+            return self.store.commit(&observation, None, permissions, now).unwrap().version;
+        }
+        let header = observation(&self.stream, now, coverage, []).header;
+        let mut draft = self.store.draft(header, Some("test reader".into())).unwrap();
+        let lines: Vec<String> = world.iter().map(|(key, value)| format!("{key} {}", value.to_json())).collect();
+        let bytes: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+        let mut known = Vec::new();
+        draft.known(&bytes, &mut known);
+        for (((key, value), known), line) in world.iter().zip(known).zip(bytes) {
+            if !known {
+                draft.push(key.as_ref(), driftline_core::Properties::new(value).as_ref(), line).unwrap();
+            }
+        }
+        draft.finish(None, permissions, now).unwrap().version
+    }
+
+    fn check(&self) {
+        let book = book();
+        for (number, version) in &self.versions {
+            let keys: Vec<ResourceKey> = self.store.keys(&self.stream, *number).unwrap().into_iter().collect();
+            assert_eq!(keys, version.rows.keys().cloned().collect::<Vec<_>>(), "version {number}");
+            for key in &keys {
+                let found = self.store.lookup(&self.stream, *number, &key.id).unwrap();
+                assert_eq!(found, [(key.clone(), version.rows[key].0.clone())], "version {number}");
+            }
+            let found = self.store.catalog().version(&self.stream, *number).unwrap();
+            assert_eq!(found.rows, version.rows.len() as u64);
+            assert_eq!(found.unseen, version.rows.values().filter(|(_, seen)| !seen).count() as u64);
+        }
+        for (from, expected) in &self.versions {
+            for (to, live) in &self.versions {
+                let question = Question {
+                    pairs: vec![Pair { stream: self.stream.clone(), expected: Some(*from), live: *to }],
+                    accepted: Vec::new(),
+                };
+                let drift = self.store.drift(&question, &book).unwrap();
+                let answers = oracle(expected, live, &book);
+                let mut tally = Tally::default();
+                answers.values().for_each(|judgement| tally.add(judgement.status));
+                assert_eq!(drift.tally(), tally, "{from} to {to}");
+                let told: BTreeMap<ResourceKey, Judgement> = drift
+                    .findings
+                    .iter()
+                    .map(|finding| {
+                        let judgement = Judgement { changes: finding.changes(), ..finding.judgement.clone() };
+                        (finding.key.clone(), judgement)
+                    })
+                    .collect();
+                let noteworthy: BTreeMap<ResourceKey, Judgement> = answers
+                    .into_iter()
+                    .filter(|(_, judgement)| judgement.status != Status::InSync || !judgement.excused.is_empty())
+                    .collect();
+                assert_eq!(told, noteworthy, "{from} to {to}");
+            }
+        }
+        self.store.verify().unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_version_and_every_drift_is_what_the_model_says(actions in prop::collection::vec(any_action(), 1..12)) {
+        let mut run = Run::new();
+        for action in &actions {
+            run.act(action);
+        }
+        run.check();
+    }
+}
+
+#[test]
+fn the_same_observation_in_any_order_makes_the_same_bytes() {
+    let digest = |order: &[u8]| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::create(&folder.path().join("store")).unwrap();
+        for step in 1..3u32 {
+            let header = observation(&stream("model"), moment(step), Coverage::complete(), []).header;
+            let mut draft = store.draft(header, None).unwrap();
+            for number in order {
+                let value = value((number + u8::try_from(step).unwrap()) % 6);
+                draft.push(resource(*number).as_ref(), driftline_core::Properties::new(&value).as_ref(), &[]).unwrap();
+            }
+            draft.finish(None, Permissions::default(), moment(step)).unwrap();
+        }
+        let stream = store.catalog().stream(&stream("model")).unwrap();
+        let files: Vec<String> = stream
+            .versions()
+            .flat_map(|version| version.delta.iter().chain(&version.base))
+            .map(|file| file.checksums.sha256.clone())
+            .collect();
+        let digests: Vec<String> = stream.versions().map(|version| version.digest.clone()).collect();
+        (files, digests)
+    };
+    assert_eq!(digest(&[0, 1, 2, 3, 4, 5, 6, 7]), digest(&[7, 3, 1, 0, 2, 6, 5, 4]));
+}
