@@ -41,7 +41,8 @@ impl fmt::Debug for ContentId {
 }
 
 /// Exactly one SHA-256 block, so that its effect is computed once per process and not once per resource.
-const DOMAIN: &[u8; 64] = b"driftline/properties/v1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const DOMAIN: &[u8; 64] =
+    b"driftline/properties/v1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 fn content_hasher() -> Sha256 {
     static START: OnceLock<Sha256> = OnceLock::new();
@@ -142,16 +143,13 @@ fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn encode_number(number: Number, out: &mut Vec<u8>) {
-    match number.as_integer() {
-        Some(value) => {
-            let (tag, magnitude) = if value < 0 { (b'm', -1 - value) } else { (b'p', value) };
-            out.push(tag);
-            varint(u64::try_from(magnitude).expect("a Number's integers fit 64 bits"), out);
-        }
-        None => {
-            out.push(b'd');
-            out.extend_from_slice(&number.as_f64().to_bits().to_be_bytes());
-        }
+    if let Some(value) = number.as_integer() {
+        let (tag, magnitude) = if value < 0 { (b'm', -1 - value) } else { (b'p', value) };
+        out.push(tag);
+        varint(u64::try_from(magnitude).expect("a Number's integers fit 64 bits"), out);
+    } else {
+        out.push(b'd');
+        out.extend_from_slice(&number.as_f64().to_bits().to_be_bytes());
     }
 }
 
@@ -167,7 +165,9 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Array(items) => {
             out.push(b'[');
-            items.iter().for_each(|item| encode(item, out));
+            for item in items {
+                encode(item, out);
+            }
             out.push(b']');
         }
         Value::Object(members) => {
@@ -430,7 +430,7 @@ impl<'de> Visitor<'de> for EncodeSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         // Checked before the first member, so that an empty object at the limit is treated like any other.
-        drop(self.deeper::<A::Error>()?);
+        let _deeper = self.deeper::<A::Error>()?;
         self.encoder.out.push(b'{');
         let first = self.encoder.members.len();
         let mut sorted = true;

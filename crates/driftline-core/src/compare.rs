@@ -281,7 +281,9 @@ fn append(value: &mut Value, path: &Pointer, new: Value) {
         *value = new;
         return;
     };
-    parents.iter().for_each(|segment| parent.push(segment.as_str()));
+    for segment in parents {
+        parent.push(segment.as_str());
+    }
     match parent.find(value) {
         Some(Value::Array(items)) => parent.child(items.len().to_string()).set(value, Some(new)),
         _ => path.set(value, Some(new)),

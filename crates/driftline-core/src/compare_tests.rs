@@ -29,9 +29,12 @@ fn check(expected: &str, actual: &str, rules: Vec<Rule>, differences: &[&str]) {
         format!("{}: {} -> {}", change.path, side(&change.expected), side(&change.actual))
     };
     let mut shown: Vec<String> = found.changes.iter().map(show).collect();
-    shown.extend(found.excused.iter().map(|excused| {
-        format!("[{} {}]", book.rules()[excused.rule].kind.name(), excused.change.path)
-    }));
+    shown.extend(
+        found
+            .excused
+            .iter()
+            .map(|excused| format!("[{} {}]", book.rules()[excused.rule].kind.name(), excused.change.path)),
+    );
     assert_eq!(shown, differences, "{expected} against {actual}");
 }
 
@@ -49,13 +52,13 @@ fn a_change_is_reported_at_its_leaf() {
 
 #[test]
 fn a_rule_excuses_and_is_named() {
+    check(r#"{"a":1,"b":1}"#, r#"{"a":2,"b":2}"#, vec![rule(RuleKind::Ignore, "/a")], &["/b: 1 -> 2", "[ignore /a]"]);
     check(
-        r#"{"a":1,"b":1}"#,
-        r#"{"a":2,"b":2}"#,
-        vec![rule(RuleKind::Ignore, "/a")],
-        &["/b: 1 -> 2", "[ignore /a]"],
+        r#"{"a":{"b":{"c":1}}}"#,
+        r#"{"a":{"b":{"c":2}}}"#,
+        vec![rule(RuleKind::Volatile, "/a")],
+        &["[volatile /a/b/c]"],
     );
-    check(r#"{"a":{"b":{"c":1}}}"#, r#"{"a":{"b":{"c":2}}}"#, vec![rule(RuleKind::Volatile, "/a")], &["[volatile /a/b/c]"]);
     check("{}", r#"{"a":5}"#, vec![rule(RuleKind::Default(value("5")), "/a")], &["[default /a]"]);
     check("{}", r#"{"a":6}"#, vec![rule(RuleKind::Default(value("5")), "/a")], &["/a: absent -> 6"]);
     check(r#"{"a":null}"#, r#"{"a":5}"#, vec![rule(RuleKind::Default(value("5")), "/a")], &["/a: null -> 5"]);
@@ -114,12 +117,25 @@ fn long_bags_are_paired_in_sorted_order() {
 
 #[test]
 fn a_sealed_value_is_one_leaf() {
-    check(r#"{"a":{"$sealed":"1"}}"#, r#"{"a":{"$sealed":"2"}}"#, vec![], &[r#"/a: {"$sealed":"1"} -> {"$sealed":"2"}"#]);
+    check(
+        r#"{"a":{"$sealed":"1"}}"#,
+        r#"{"a":{"$sealed":"2"}}"#,
+        vec![],
+        &[r#"/a: {"$sealed":"1"} -> {"$sealed":"2"}"#],
+    );
 }
 
 fn any_rule() -> impl Strategy<Value = Rule> {
     let path = prop_oneof![
-        Just("/a"), Just("/b"), Just("/*"), Just("/**"), Just("/**/a"), Just("/a/*"), Just("/*/b"), Just("/*/*"), Just("")
+        Just("/a"),
+        Just("/b"),
+        Just("/*"),
+        Just("/**"),
+        Just("/**/a"),
+        Just("/a/*"),
+        Just("/*/b"),
+        Just("/*/*"),
+        Just("")
     ];
     let kind = prop_oneof![
         Just(RuleKind::Ignore),
@@ -155,7 +171,9 @@ fn sorted(value: &Value) -> Value {
             items.sort();
             Value::Array(items)
         }
-        Value::Object(members) => Value::Object(members.iter().map(|(name, member)| (name.clone(), sorted(member))).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, member)| (name.clone(), sorted(member))).collect())
+        }
         other => other.clone(),
     }
 }

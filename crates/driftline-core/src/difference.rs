@@ -84,7 +84,8 @@ pub struct Told {
 
 /// How a list is kept.
 pub fn tell(list: &[Change]) -> Told {
-    let is_array = |change: &&Change| matches!((&change.expected, &change.actual), (Some(Value::Array(_)), Some(Value::Array(_))));
+    let is_array =
+        |change: &&Change| matches!((&change.expected, &change.actual), (Some(Value::Array(_)), Some(Value::Array(_))));
     let mut leaves = Vec::with_capacity(list.len());
     for change in list {
         match (&change.expected, &change.actual) {

@@ -37,7 +37,13 @@ pub struct Judgement {
 }
 
 /// Judges one resource; `None` when there is nothing on either side.
-pub fn judge(key: KeyRef<'_>, source: &str, expected: &Side<'_>, live: &Side<'_>, book: &RuleBook) -> Option<Judgement> {
+pub fn judge(
+    key: KeyRef<'_>,
+    source: &str,
+    expected: &Side<'_>,
+    live: &Side<'_>,
+    book: &RuleBook,
+) -> Option<Judgement> {
     let (expected_sight, live_sight) = (expected.sight(key), live.sight(key));
     let rules = book.applicable(key, source);
     let mut found = match (expected.value, live.value) {
@@ -69,13 +75,7 @@ pub fn not_checked(key: KeyRef<'_>, expected: &Coverage, live: &Coverage) -> Jud
     let reason = why("the live", live)
         .or_else(|| why("the baseline's", expected))
         .unwrap_or_else(|| "the baseline's observation did not see it".into());
-    Judgement {
-        status: Status::NotChecked,
-        kind: None,
-        changes: Vec::new(),
-        excused: Vec::new(),
-        reason: Some(reason),
-    }
+    Judgement { status: Status::NotChecked, kind: None, changes: Vec::new(), excused: Vec::new(), reason: Some(reason) }
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ fn check(what: &'static str, name: &str, slashes: bool) -> Result<(), NameError>
         if word.is_empty() {
             return refuse("it has an empty part around `/`".into());
         }
-        if let Some(char) = word.chars().find(|&c| !(c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c))) {
+        if let Some(char) = word.chars().find(|&c| !(c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c)))
+        {
             return refuse(format!("`{}` is not allowed; use a-z, 0-9, `-`, `_`, `.`", char.escape_default()));
         }
         if !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {

@@ -1,5 +1,6 @@
 //! JSON pointers (RFC 6901), and patterns over them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -81,7 +82,7 @@ impl Pointer {
                     if new.is_none() && !members.contains_key(segment) {
                         return true;
                     }
-                    members.entry(segment.clone()).or_insert_with(|| Value::Object(Default::default()))
+                    members.entry(segment.clone()).or_insert_with(|| Value::Object(BTreeMap::default()))
                 }
                 Value::Array(items) => match segment.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
                     Some(item) => item,
@@ -224,9 +225,8 @@ impl Pattern {
 fn steps_match(steps: &[Step], segments: &[String]) -> bool {
     match (steps.split_first(), segments.split_first()) {
         (None, None) => true,
-        (None, Some(_)) => false,
         (Some((Step::Deep, rest)), _) => (0..=segments.len()).any(|skip| steps_match(rest, &segments[skip..])),
-        (Some(_), None) => false,
+        (None, Some(_)) | (Some(_), None) => false,
         (Some((Step::Any, rest)), Some((_, tail))) => steps_match(rest, tail),
         (Some((Step::Literal(name), rest)), Some((segment, tail))) => name == segment && steps_match(rest, tail),
     }

@@ -165,7 +165,10 @@ pub struct Subject {
 impl Subject {
     pub fn matches(&self, key: KeyRef<'_>, source: &str) -> bool {
         let fits = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
-        fits(&self.kind, key.kind) && fits(&self.place, key.place) && fits(&self.id, key.id) && fits(&self.source, source)
+        fits(&self.kind, key.kind)
+            && fits(&self.place, key.place)
+            && fits(&self.id, key.id)
+            && fits(&self.source, source)
     }
 
     pub fn matches_everything(&self) -> bool {
@@ -222,7 +225,8 @@ impl RuleBook {
     pub fn may_touch(&self, key: KeyRef<'_>, source: &str, told: &Told) -> bool {
         self.rules.iter().zip(&self.needles).any(|(rule, needle)| {
             let named = needle.as_ref().is_none_or(|needle| {
-                told.changes.contains(needle.as_str()) || told.arrays.as_ref().is_some_and(|text| text.contains(needle.as_str()))
+                told.changes.contains(needle.as_str())
+                    || told.arrays.as_ref().is_some_and(|text| text.contains(needle.as_str()))
             });
             named && rule.subject.matches(key, source)
         })

@@ -44,10 +44,8 @@ pub struct SecretPath {
 
 /// What Driftline seals unasked.
 pub fn builtin() -> Vec<SecretPath> {
-    const PATHS: &[(&str, &str)] = &[
-        ("AWS::Lambda::Function", "/environment/variables/*"),
-        ("AWS::Lambda::Function", "/Environment/Variables/*"),
-    ];
+    const PATHS: &[(&str, &str)] =
+        &[("AWS::Lambda::Function", "/environment/variables/*"), ("AWS::Lambda::Function", "/Environment/Variables/*")];
     let path = |(kind, path): &(&str, &str)| SecretPath {
         kind: Glob::new(*kind),
         path: path.parse().expect("a pattern written above"),

@@ -430,12 +430,9 @@ mod tests {
 
     #[test]
     fn text_survives_a_round_trip() {
-        for text in [
-            r#"{"a":[1,-2,0.5,1e300,18446744073709551615,null,true],"b":{"":"\u0001\"\\\n é"}}"#,
-            "[]",
-            "{}",
-            r#""""#,
-        ] {
+        for text in
+            [r#"{"a":[1,-2,0.5,1e300,18446744073709551615,null,true],"b":{"":"\u0001\"\\\n é"}}"#, "[]", "{}", r#""""#]
+        {
             let value = parse(text);
             assert_eq!(parse(&value.to_json()), value, "{text}");
             assert_eq!(serde_json::from_str::<Value>(&serde_json::to_string(&value).unwrap()).unwrap(), value);

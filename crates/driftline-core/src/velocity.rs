@@ -62,9 +62,7 @@ pub fn windows(
         let start = now.checked_sub(length).unwrap_or(Timestamp::MIN);
         let mut by_kind: BTreeMap<String, Window> = BTreeMap::new();
         for kind in &kinds {
-            let inside = || {
-                events.iter().filter(|event| event.kind == *kind && event.at > start && event.at <= now)
-            };
+            let inside = || events.iter().filter(|event| event.kind == *kind && event.at > start && event.at <= now);
             let resources: BTreeSet<&str> = inside().map(|event| event.resource.as_str()).collect();
             let drifted = resources.len() as u64;
             // What was deleted in the window is no longer in the totals, yet it was there to drift.

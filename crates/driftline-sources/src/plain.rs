@@ -98,7 +98,7 @@ pub fn read<S: Sink>(mut input: impl BufRead, sink: &mut S) -> Result<(), ReadEr
             let mut rest = Vec::new();
             input.read_to_end(&mut rest).map_err(ReadError::Io)?;
             if let Some(at) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
-                let line = skipped + 2 + rest[..at].iter().filter(|byte| **byte == b'\n').count();
+                let line = skipped + 2 + memchr::memchr_iter(b'\n', &rest[..at]).count();
                 let message = "there is more after the end of the observation".to_owned();
                 return Err(ReadError::Malformed { line, column: 1, message });
             }
@@ -119,7 +119,7 @@ fn utf8<E>(bytes: &[u8], lines_before: usize) -> Result<&str, ReadError<E>> {
 
 fn malformed<E>(bytes: &[u8], offset: usize, lines_before: usize, message: impl fmt::Display) -> ReadError<E> {
     let before = &bytes[..offset.min(bytes.len())];
-    let line = lines_before + 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let line = lines_before + 1 + memchr::memchr_iter(b'\n', before).count();
     let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
     ReadError::Malformed { line, column, message: message.to_string() }
 }
@@ -181,7 +181,11 @@ fn read_lines<S: Sink>(mut input: impl BufRead, sink: &mut S, lines_before: usiz
     loop {
         if filled == buffer.len() {
             if filled as u64 >= LONGEST {
-                return Err(ReadError::Malformed { line: number + 1, column: 1, message: "the line does not end".into() });
+                return Err(ReadError::Malformed {
+                    line: number + 1,
+                    column: 1,
+                    message: "the line does not end".into(),
+                });
             }
             buffer.resize(buffer.len() * 2, 0);
         }
@@ -285,13 +289,12 @@ struct ExtentForm {
 
 impl ExtentForm {
     fn resolve(self) -> Result<(Extent, Outcome), String> {
-        let place = match self.place {
-            Some(place) => place,
-            None => {
-                let mut place = String::new();
-                write_place(self.account.as_deref(), self.region.as_deref(), "", &mut place);
-                place
-            }
+        let place = if let Some(place) = self.place {
+            place
+        } else {
+            let mut place = String::new();
+            write_place(self.account.as_deref(), self.region.as_deref(), "", &mut place);
+            place
         };
         let outcome = match self.outcome.as_str() {
             "complete" => Outcome::Complete,
@@ -316,7 +319,9 @@ impl<'de> Deserialize<'de> for CoverageForm {
             fn visit_str<E: de::Error>(self, word: &str) -> Result<CoverageForm, E> {
                 match word {
                     "complete" => Ok(CoverageForm(Coverage::complete())),
-                    other => Err(E::custom(format!("the coverage `{other}` is not known; only `complete` is a word for all"))),
+                    other => Err(E::custom(format!(
+                        "the coverage `{other}` is not known; only `complete` is a word for all"
+                    ))),
                 }
             }
 
@@ -374,12 +379,11 @@ impl Record {
     }
 
     fn hand_to<S: Sink>(&mut self, sink: &mut S, line: &[u8]) -> Result<(), S::Error> {
-        let place = match self.place.get() {
-            Some(place) => place,
-            None => {
-                write_place(self.account.get(), self.region.get(), &self.id, &mut self.derived_place);
-                &self.derived_place
-            }
+        let place = if let Some(place) = self.place.get() {
+            place
+        } else {
+            write_place(self.account.get(), self.region.get(), &self.id, &mut self.derived_place);
+            &self.derived_place
         };
         sink.resource(Seen {
             key: KeyRef { kind: &self.kind, place, id: &self.id },
@@ -419,7 +423,9 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
                 Field::ResourceType => {
                     map.next_value_seed(TextSeed(&mut record.kind, false))?;
                 }
-                Field::Account => record.account.given = map.next_value_seed(TextSeed(&mut record.account.text, true))?,
+                Field::Account => {
+                    record.account.given = map.next_value_seed(TextSeed(&mut record.account.text, true))?;
+                }
                 Field::Region => record.region.given = map.next_value_seed(TextSeed(&mut record.region.text, true))?,
                 Field::Place => record.place.given = map.next_value_seed(TextSeed(&mut record.place.text, true))?,
                 Field::Snapshot => map.next_value_seed(record.snapshot.seed())?,
@@ -601,7 +607,9 @@ mod tests {
         let many = collect(&serde_json::to_string_pretty(&pretty).unwrap()).unwrap();
         assert_eq!(
             lines.seen,
-            [r#"AWS::Lambda::Function aws/1/us-east-1 arn:aws:lambda:us-east-1:1:function:f {"env":{"a":2,"b":1},"timeout":3} /env/*"#]
+            [
+                r#"AWS::Lambda::Function aws/1/us-east-1 arn:aws:lambda:us-east-1:1:function:f {"env":{"a":2,"b":1},"timeout":3} /env/*"#
+            ]
         );
         assert_eq!(lines.seen, one.seen);
         assert_eq!(lines.seen, many.seen);
@@ -630,9 +638,18 @@ mod tests {
             (&format!("{HEADER}\n{resource}x"), "line 2, column"),
             (&format!("{HEADER}\n{{\"resourceType\":\"T\",\"snapshot\":{{}}}}"), "no `canonicalId`"),
             (&format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\"}}"), "snapshot"),
-            (&format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshot\":[]}}"), "must be an object"),
-            (&format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshot\":{{\"a\":1,\"a\":2}}}}"), "twice"),
-            (&format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshots\":{{}}}}"), "unknown variant `snapshots`"),
+            (
+                &format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshot\":[]}}"),
+                "must be an object",
+            ),
+            (
+                &format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshot\":{{\"a\":1,\"a\":2}}}}"),
+                "twice",
+            ),
+            (
+                &format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshots\":{{}}}}"),
+                "unknown variant `snapshots`",
+            ),
             (&HEADER.replace("/v1", "/v2"), "the schema is `driftline.observation/v2`"),
             (&HEADER.replace("inventory/prod", "latest"), "`latest` is reserved"),
             (&HEADER.replace("\"complete\"", "\"most\""), "the coverage `most` is not known"),
@@ -654,7 +671,9 @@ mod tests {
             assert!(error.contains("nest more than 128 levels"), "{error}");
             for field in ["canonicalId", "resourceType", "account", "sensitive", "source", "other"] {
                 assert!(collect(&format!("{HEADER}\n{{\"{field}\":{deep}")).is_err(), "{field}");
-                assert!(collect(&format!("{}, \"resources\":[{{\"{field}\":{deep}", HEADER.trim_end_matches('}'))).is_err());
+                assert!(
+                    collect(&format!("{}, \"resources\":[{{\"{field}\":{deep}", HEADER.trim_end_matches('}'))).is_err()
+                );
             }
             for field in ["schema", "source", "coverage", "problems", "resources", "other"] {
                 assert!(collect(&format!("{{\"{field}\":{deep}")).is_err(), "{field}");
@@ -665,7 +684,9 @@ mod tests {
 
     #[test]
     fn a_secret_in_bad_input_is_not_repeated_in_the_error() {
-        let text = format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshot\":{{\"password\":\"hunter2\" oops}}}}");
+        let text = format!(
+            "{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshot\":{{\"password\":\"hunter2\" oops}}}}"
+        );
         let error = collect(&text).err().unwrap_or_default();
         assert!(error.contains("line 2") && !error.contains("hunter2"), "{error}");
     }

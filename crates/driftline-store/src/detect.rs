@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use driftline_core::coverage::Coverage;
-use driftline_core::judge::{Judgement, Side, judge, not_checked};
 use driftline_core::difference::{redo, sides};
+use driftline_core::judge::{Judgement, Side, judge, not_checked};
 use driftline_core::rule::RuleBook;
 use driftline_core::verdict::{DriftKind, Status};
 use driftline_core::{Change, ResourceKey, StreamId, Value};
@@ -163,7 +163,13 @@ impl Store {
         Ok(drift)
     }
 
-    fn drift_of(&self, pair: &Pair, accepted: &[Accepted], book: &RuleBook, drift: &mut Drift) -> Result<(), StoreError> {
+    fn drift_of(
+        &self,
+        pair: &Pair,
+        accepted: &[Accepted],
+        book: &RuleBook,
+        drift: &mut Drift,
+    ) -> Result<(), StoreError> {
         let stream = self.catalog.stream(&pair.stream)?;
         let live = self.catalog.version(&pair.stream, pair.live)?;
         drift.sources.push(SourceReport {
@@ -180,10 +186,8 @@ impl Store {
         let expected = self.catalog.version(&pair.stream, expected)?;
         let net = self.net(&pair.stream, expected.number, live.number)?;
         let live_coverage = self.coverage(&live.coverage)?;
-        let expected_coverage = match expected.coverage == live.coverage {
-            true => None,
-            false => Some(self.coverage(&expected.coverage)?),
-        };
+        let expected_coverage =
+            if expected.coverage == live.coverage { None } else { Some(self.coverage(&expected.coverage)?) };
         let judge = Judge {
             store: self,
             stream: Arc::new(pair.stream.clone()),
@@ -241,12 +245,12 @@ impl Store {
         }
         for run in findings.chunk_by(|a, b| a.key.kind == b.key.kind) {
             let tally = drift.by_type.entry(run[0].key.kind.clone()).or_default();
-            run.iter().for_each(|finding| tally.add(finding.judgement.status));
+            for finding in run {
+                tally.add(finding.judgement.status);
+            }
         }
         // In sync without even an excuse is what everything else is, too.
-        findings.retain(|finding| {
-            finding.judgement.status != Status::InSync || !finding.judgement.excused.is_empty()
-        });
+        findings.retain(|finding| finding.judgement.status != Status::InSync || !finding.judgement.excused.is_empty());
         drift.findings.append(&mut findings);
         Ok(())
     }
@@ -360,7 +364,13 @@ impl Judge<'_> {
                     reason: None,
                 };
                 let since = self.taken_at(row.since);
-                Ok(Some(Finding { stream: self.stream.clone(), key: row.key, judgement, since, unread: Some(told.changes) }))
+                Ok(Some(Finding {
+                    stream: self.stream.clone(),
+                    key: row.key,
+                    judgement,
+                    since,
+                    unread: Some(told.changes),
+                }))
             }
             (present, told) => {
                 let row = NetRow { told, ..row };

@@ -209,7 +209,7 @@ impl Draft<'_> {
 
     /// Writes the version: all of it, or nothing.
     pub fn finish(
-        mut self,
+        self,
         seal_key: Option<&str>,
         permissions: Permissions,
         now: Timestamp,
@@ -257,8 +257,11 @@ impl Draft<'_> {
         let mut pending = std::mem::take(&mut self.pending);
         let id = |one: &Pending| one.id_length as usize;
         pending.sort_unstable_by(|a, b| {
-            (&names[a.kind as usize], &names[a.place as usize], &a.text[..id(a)])
-                .cmp(&(&names[b.kind as usize], &names[b.place as usize], &b.text[..id(b)]))
+            (&names[a.kind as usize], &names[a.place as usize], &a.text[..id(a)]).cmp(&(
+                &names[b.kind as usize],
+                &names[b.place as usize],
+                &b.text[..id(b)],
+            ))
         });
         let written = pending.iter().map(|one| Written {
             op: Op::Base,
@@ -324,14 +327,11 @@ impl Draft<'_> {
         // Someone else began this stream meanwhile: what we saw becomes the next version of it.
         let mut again = self.store.draft(self.header.clone(), None)?;
         for one in &pending {
-            let text: driftline_core::Value = serde_json::from_str(&one.text[id(one)..])
-                .map_err(|error| StoreError::damaged("memory", error))?;
+            let text: driftline_core::Value =
+                serde_json::from_str(&one.text[id(one)..]).map_err(|error| StoreError::damaged("memory", error))?;
             let properties = driftline_core::Properties::new(&text);
-            let key = KeyRef {
-                kind: &names[one.kind as usize],
-                place: &names[one.place as usize],
-                id: &one.text[..id(one)],
-            };
+            let key =
+                KeyRef { kind: &names[one.kind as usize], place: &names[one.place as usize], id: &one.text[..id(one)] };
             again.push(key, properties.as_ref(), &[])?;
         }
         again.finish(seal_key, permissions, now)
@@ -386,7 +386,8 @@ impl Draft<'_> {
             Ok(())
         };
         self.store.append(now, |store| {
-            let head = store.catalog.stream(&stream)?.head().cloned().ok_or(StoreError::NoSuchStream(stream.clone()))?;
+            let head =
+                store.catalog.stream(&stream)?.head().cloned().ok_or(StoreError::NoSuchStream(stream.clone()))?;
             if head.number != parent.number {
                 checker(&head)?;
                 // Someone else committed to this stream meanwhile: what we saw is now compared with that.
@@ -439,7 +440,9 @@ impl Draft<'_> {
             }
         }
         let mut is_gone = vec![false; slots.len()];
-        gone.iter().for_each(|&at| is_gone[at] = true);
+        for &at in gone {
+            is_gone[at] = true;
+        }
         let mut gone = is_gone.into_iter();
         slots.retain(|_| !gone.next().unwrap_or(false));
         self.keep_index(record.version, slots);
@@ -468,8 +471,14 @@ impl Draft<'_> {
                 gone.push((key, at));
             } else if slots[at].seen {
                 let image = Some(Image { content: slots[at].content, json: None });
-                let row =
-                    Row { key: key.clone(), before: image.clone(), after: image, was_seen: true, is_seen: false, told: None };
+                let row = Row {
+                    key: key.clone(),
+                    before: image.clone(),
+                    after: image,
+                    was_seen: true,
+                    is_seen: false,
+                    told: None,
+                };
                 rows.insert(key, row);
             }
         }
@@ -482,7 +491,8 @@ impl Draft<'_> {
         let mut images = self.state.fetch_images(self.store, &places)?.into_iter().map(Some);
         for (key, at) in &gone {
             let before = Some(Image { content: slots[*at].content, json: images.next().flatten() });
-            let row = Row { key: key.clone(), before, after: None, was_seen: slots[*at].seen, is_seen: false, told: None };
+            let row =
+                Row { key: key.clone(), before, after: None, was_seen: slots[*at].seen, is_seen: false, told: None };
             rows.insert(key.clone(), row);
         }
         for one in &mut self.pending {
@@ -531,8 +541,14 @@ pub(crate) fn rebase(
         if !looked_and_saw && !complete(&key) {
             // We did not look where they did: what they know is carried over, be it that there is nothing.
             let after = their.after.map(|image| Image { json: None, ..image });
-            let row =
-                Row { key: key.clone(), before: after.clone(), after, was_seen: their.is_seen, is_seen: false, told: None };
+            let row = Row {
+                key: key.clone(),
+                before: after.clone(),
+                after,
+                was_seen: their.is_seen,
+                is_seen: false,
+                told: None,
+            };
             if row.op().is_some() {
                 rebased.insert(key, row);
             }
@@ -591,8 +607,9 @@ fn version_record(
     let number = parent.number + 1;
     let old_types = stream.types(parent.number);
     let mut types = old_types.clone();
-    let mut digest = StateDigest::parse(&parent.digest)
-        .ok_or_else(|| StoreError::damaged(blank.stream.to_string(), "the digest of its newest version is unreadable"))?;
+    let mut digest = StateDigest::parse(&parent.digest).ok_or_else(|| {
+        StoreError::damaged(blank.stream.to_string(), "the digest of its newest version is unreadable")
+    })?;
     for row in rows.values() {
         let count = types.entry(row.key.kind.clone()).or_default();
         if let Some(before) = &row.before {
@@ -607,13 +624,13 @@ fn version_record(
         }
     }
     types.retain(|_, count| count.rows > 0);
-    let (known, unseen) = types.values().fold((0, 0), |(rows, unseen), count| (rows + count.rows, unseen + count.unseen));
-    let delta = match rows.is_empty() {
-        true => None,
-        false => {
-            let written = rows.values().filter_map(|row| Written::row(row, number));
-            Some(store.write_segment(&blank.stream, number, blank.taken_at, written, rows.len() as u64)?)
-        }
+    let (known, unseen) =
+        types.values().fold((0, 0), |(rows, unseen), count| (rows + count.rows, unseen + count.unseen));
+    let delta = if rows.is_empty() {
+        None
+    } else {
+        let written = rows.values().filter_map(|row| Written::row(row, number));
+        Some(store.write_segment(&blank.stream, number, blank.taken_at, written, rows.len() as u64)?)
     };
     let base = match &delta {
         Some(delta) if rebase_due(&store.tuning, stream, parent.number, delta) => {

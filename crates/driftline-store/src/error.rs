@@ -13,7 +13,9 @@ pub enum StoreError {
     NoStore { location: String },
     #[error("`{location}` is not a store: {reason}")]
     NotAStore { location: String, reason: String },
-    #[error("the store at `{location}` has format {found}; this program knows format {FORMAT} and will not touch a newer one")]
+    #[error(
+        "the store at `{location}` has format {found}; this program knows format {FORMAT} and will not touch a newer one"
+    )]
     NewerFormat { location: String, found: u32 },
     #[error("cannot {action} `{path}` in the store")]
     Io {
@@ -47,7 +49,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn damaged(path: impl Into<String>, reason: impl ToString) -> Self {
+    pub(crate) fn damaged(path: impl Into<String>, reason: impl std::fmt::Display) -> Self {
         StoreError::Damaged { path: path.into(), reason: reason.to_string() }
     }
 }

@@ -54,7 +54,12 @@ impl Store {
     }
 
     /// For each stream that loses versions, those it keeps.
-    fn plan(&self, retention: Retention, now: Timestamp, collected: &mut Collected) -> BTreeMap<StreamId, BTreeSet<u64>> {
+    fn plan(
+        &self,
+        retention: Retention,
+        now: Timestamp,
+        collected: &mut Collected,
+    ) -> BTreeMap<StreamId, BTreeSet<u64>> {
         let start = now.checked_sub(retention.keep_for).unwrap_or(Timestamp::MIN);
         let mut plan = BTreeMap::new();
         for (id, stream) in self.catalog.streams() {
@@ -65,7 +70,8 @@ impl Store {
             let (kept, dropped): (Vec<_>, Vec<_>) = stream.versions().partition(|version| {
                 version.taken_at >= start || newest.contains(&version.number) || pinned.contains(&version.number)
             });
-            let only_pinned = kept.iter().filter(|version| version.taken_at < start && !newest.contains(&version.number));
+            let only_pinned =
+                kept.iter().filter(|version| version.taken_at < start && !newest.contains(&version.number));
             let only_pinned: Vec<u64> = only_pinned.map(|version| version.number).collect();
             if !only_pinned.is_empty() {
                 collected.pinned.insert(id.clone(), only_pinned);
@@ -99,19 +105,23 @@ impl Store {
                             None => Some(self.write_full(id, number, &BTreeMap::new(), number, version.taken_at)?),
                         };
                         removed.extend(version.delta.clone());
-                        thinned.rewritten.push(Rewritten { version: number, delta: None, base, changes: version.changes });
+                        thinned.rewritten.push(Rewritten {
+                            version: number,
+                            delta: None,
+                            base,
+                            changes: version.changes,
+                        });
                     }
                     Some(previous) if stream.between(previous, number).count() > 1 => {
                         let folded = self.fold(id, previous, number)?;
                         let mut rows: Vec<Row> = folded.into_values().map(|(row, _)| row).collect();
                         rows.iter_mut().for_each(Row::tell_changes);
                         removed.extend(version.delta.clone());
-                        let delta = match rows.is_empty() {
-                            true => None,
-                            false => {
-                                let written = rows.iter().filter_map(|row| Written::row(row, number));
-                                Some(self.write_segment(id, number, version.taken_at, written, rows.len() as u64)?)
-                            }
+                        let delta = if rows.is_empty() {
+                            None
+                        } else {
+                            let written = rows.iter().filter_map(|row| Written::row(row, number));
+                            Some(self.write_segment(id, number, version.taken_at, written, rows.len() as u64)?)
                         };
                         let changes = count_changes(rows.iter());
                         thinned.rewritten.push(Rewritten { version: number, delta, base: None, changes });
@@ -190,7 +200,11 @@ impl Store {
                 }
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let staged = name.rsplit_once('#').is_some_and(|(_, n)| n.bytes().all(|byte| byte.is_ascii_digit()));
-                let old = data.modified().ok().and_then(|time| Timestamp::try_from(time).ok()).is_some_and(|time| time <= before);
+                let old = data
+                    .modified()
+                    .ok()
+                    .and_then(|time| Timestamp::try_from(time).ok())
+                    .is_some_and(|time| time <= before);
                 if staged && old && std::fs::remove_file(entry.path()).is_ok() {
                     collected.files_deleted += 1;
                     collected.bytes_deleted += data.len();

@@ -43,17 +43,21 @@ impl Location {
             }
             Err(error) => return Err(StoreError::NotAStore { location: location(), reason: error.to_string() }),
             Ok(data) if !data.is_dir() => {
-                return Err(StoreError::NotAStore { location: location(), reason: "it is a file, not a folder".into() });
+                return Err(StoreError::NotAStore {
+                    location: location(),
+                    reason: "it is a file, not a folder".into(),
+                });
             }
             Ok(_) => {}
         }
         if !folder.join(LOG_FOLDER).is_dir() {
-            return Err(match is_empty(folder) {
-                true => StoreError::NoStore { location: location() },
-                false => StoreError::NotAStore {
+            return Err(if is_empty(folder) {
+                StoreError::NoStore { location: location() }
+            } else {
+                StoreError::NotAStore {
                     location: location(),
                     reason: format!("the folder has other things in it and no `{LOG_FOLDER}`"),
-                },
+                }
             });
         }
         Self::at(folder)
@@ -110,8 +114,11 @@ impl Location {
     }
 
     pub fn get_range(&self, path: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
-        block_on(self.store.get_range(&Path::from(path), range))
-            .map_err(|source| StoreError::Io { action: "read", path: path.to_owned(), source })
+        block_on(self.store.get_range(&Path::from(path), range)).map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })
     }
 
     /// Everything beneath a folder of the store, in order of path. A folder that is not there is empty.

@@ -263,8 +263,8 @@ pub(crate) fn decode(number: u64, bytes: &[u8], location: &str) -> Result<Record
         .map_err(|error| damaged(format!("the first bad byte is byte {}: not UTF-8", error.valid_up_to())))?;
     let mut ours = None;
     for (at, line) in text.lines().enumerate() {
-        let action: BTreeMap<String, &serde_json::value::RawValue> = serde_json::from_str(line)
-            .map_err(|error| damaged(format!("line {} is not JSON: {error}", at + 1)))?;
+        let action: BTreeMap<String, &serde_json::value::RawValue> =
+            serde_json::from_str(line).map_err(|error| damaged(format!("line {} is not JSON: {error}", at + 1)))?;
         if let Some(info) = action.get("commitInfo") {
             if let Ok(FormatOnly { driftline }) = serde_json::from_str(info.get())
                 && driftline.format > FORMAT
@@ -276,7 +276,8 @@ pub(crate) fn decode(number: u64, bytes: &[u8], location: &str) -> Result<Record
             ours = Some(info.driftline);
         }
     }
-    let ours = ours.ok_or_else(|| damaged("it has no record of ours; did another program write to this table?".into()))?;
+    let ours =
+        ours.ok_or_else(|| damaged("it has no record of ours; did another program write to this table?".into()))?;
     let blank = text.replace(&check_member(&ours.check), &check_member(NO_CHECK));
     if sha256_hex(blank.as_bytes()) != ours.check {
         return Err(damaged(match single_bad_byte(blank.as_bytes(), &ours.check) {

@@ -81,7 +81,9 @@ impl Store {
             // One change file is the answer itself.
             [(number, delta)] => {
                 let mut rows = self.read_whole(delta)?.happenings()?;
-                rows.iter_mut().for_each(|row| row.since = *number);
+                for row in &mut rows {
+                    row.since = *number;
+                }
                 return Ok(rows);
             }
             _ => {}
@@ -90,7 +92,8 @@ impl Store {
         if let Some(rows) = self.read_view(stream, from, last)? {
             return Ok(rows);
         }
-        let rows: Vec<NetRow> = self.fold(stream, from, to)?.into_values().map(|(row, since)| net_row(row, since)).collect();
+        let rows: Vec<NetRow> =
+            self.fold(stream, from, to)?.into_values().map(|(row, since)| net_row(row, since)).collect();
         if rows.len() >= self.tuning.view_rows {
             self.write_view(stream, from, last, &rows);
         }
@@ -195,8 +198,7 @@ impl Store {
 pub(crate) fn follow(earlier: Row, later: Row) -> Option<Row> {
     let before = with_text_of(earlier.before, later.before.as_ref());
     let after = with_text_of(later.after, earlier.after.as_ref());
-    let both =
-        Row { key: later.key, before, after, was_seen: earlier.was_seen, is_seen: later.is_seen, told: None };
+    let both = Row { key: later.key, before, after, was_seen: earlier.was_seen, is_seen: later.is_seen, told: None };
     both.op().is_some().then_some(both)
 }
 
@@ -355,12 +357,5 @@ fn decode_view_row(line: &str) -> Option<NetRow> {
 }
 
 pub(crate) fn invert(row: Row) -> Row {
-    Row {
-        before: row.after,
-        after: row.before,
-        was_seen: row.is_seen,
-        is_seen: row.was_seen,
-        key: row.key,
-        told: None,
-    }
+    Row { before: row.after, after: row.before, was_seen: row.is_seen, is_seen: row.was_seen, key: row.key, told: None }
 }

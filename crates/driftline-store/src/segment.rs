@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::ColumnReader;
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, ByteArrayType, BoolType, DataType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{ChunkReader, FileReader, Length};
@@ -72,7 +72,8 @@ impl Op {
 impl Row {
     /// Fills in what differs between the two images.
     pub(crate) fn tell_changes(&mut self) {
-        let text = |image: &Option<Image>| -> Option<Value> { serde_json::from_str(image.as_ref()?.json.as_deref()?).ok() };
+        let text =
+            |image: &Option<Image>| -> Option<Value> { serde_json::from_str(image.as_ref()?.json.as_deref()?).ok() };
         self.told = match (text(&self.before), text(&self.after)) {
             (Some(before), Some(after)) => Some(difference::tell(&difference::differences(&before, &after))),
             _ => None,
@@ -392,9 +393,9 @@ fn utf8<'a>(bytes: &'a ByteArray, path: &str) -> Result<&'a str, StoreError> {
     std::str::from_utf8(bytes.data()).map_err(|error| StoreError::damaged(path, error))
 }
 
-fn told(changes: &Option<ByteArray>, arrays: &Option<ByteArray>, path: &str) -> Result<Option<Told>, StoreError> {
+fn told(changes: Option<&ByteArray>, arrays: Option<&ByteArray>, path: &str) -> Result<Option<Told>, StoreError> {
     let Some(changes) = changes else { return Ok(None) };
-    let arrays = arrays.as_ref().map(|text| utf8(text, path).map(Into::into)).transpose()?;
+    let arrays = arrays.map(|text| utf8(text, path).map(Into::into)).transpose()?;
     Ok(Some(Told { changes: utf8(changes, path)?.into(), arrays }))
 }
 
@@ -436,7 +437,7 @@ impl Segment {
         self.reader.get_row_group(group)?.get_column_reader(column)
     }
 
-    fn damaged(&self, error: impl ToString) -> StoreError {
+    fn damaged(&self, error: impl std::fmt::Display) -> StoreError {
         StoreError::damaged(self.path.as_str(), error)
     }
 
@@ -482,7 +483,12 @@ impl Segment {
         read().map_err(|error| self.damaged(error))
     }
 
-    fn required_bytes(&self, group: usize, column: usize, rows: Option<&[usize]>) -> Result<Vec<ByteArray>, StoreError> {
+    fn required_bytes(
+        &self,
+        group: usize,
+        column: usize,
+        rows: Option<&[usize]>,
+    ) -> Result<Vec<ByteArray>, StoreError> {
         let values = self.bytes(group, column, rows)?;
         values.into_iter().map(|value| value.ok_or_else(|| self.damaged("a required column has a gap"))).collect()
     }
@@ -567,7 +573,7 @@ impl Segment {
                     was: Known::new(prev_hashes[at].is_some(), prev_seen[at]),
                     is: Known::new(hashes[at].is_some(), seen[at]),
                     since: 0,
-                    told: told(&changes[at], &arrays[at], &self.path)?,
+                    told: told(changes[at].as_ref(), arrays[at].as_ref(), &self.path)?,
                     image: None,
                 });
             }
@@ -671,7 +677,7 @@ impl Segment {
                     after: image(&hashes[at], &afters[at])?,
                     was_seen: prev_seen[at],
                     is_seen: seen[at],
-                    told: told(&changes[at], &arrays[at], &self.path)?,
+                    told: told(changes[at].as_ref(), arrays[at].as_ref(), &self.path)?,
                 };
                 Ok((row, ops[at].data() == Op::Base.name().as_bytes()))
             })

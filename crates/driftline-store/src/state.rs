@@ -186,17 +186,14 @@ impl State {
 /// The part of a table entry that is taken from the hash; the rest is the slot's number + 1.
 const TAG: u64 = 0xffff_ffff_0000_0000;
 
-#[expect(clippy::cast_possible_truncation, reason = "32 bits of a hash, other than those that choose the place")]
 fn tag(hash: Hash) -> u64 {
     (hash >> 64) as u64 & TAG
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the leading bits are few")]
 fn leading(hash: Hash, shift: u32) -> usize {
     (hash >> shift) as usize
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "any bits of a hash will do")]
 fn low(hash: Hash) -> usize {
     hash as usize
 }
@@ -283,7 +280,12 @@ impl Store {
         format!("{VIEWS}/index/{stream}")
     }
 
-    fn read_index(&self, stream: &StreamId, chain: &[ChainFile], reader: &str) -> Result<Option<Vec<Slot>>, StoreError> {
+    fn read_index(
+        &self,
+        stream: &StreamId,
+        chain: &[ChainFile],
+        reader: &str,
+    ) -> Result<Option<Vec<Slot>>, StoreError> {
         let wanted = identity(chain.iter().map(|chained| &chained.file), reader);
         for listed in self.location.list(&Self::index_folder(stream))? {
             if !listed.path.contains(&wanted) {

@@ -50,13 +50,7 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self {
-            snapshot_every: 64,
-            view_rows: 256,
-            index_rows: 10_000,
-            rebase_bytes: 256 * 1024,
-            rebase_versions: 256,
-        }
+        Self { snapshot_every: 64, view_rows: 256, index_rows: 10_000, rebase_bytes: 256 * 1024, rebase_versions: 256 }
     }
 }
 

@@ -32,7 +32,9 @@ impl Store {
         let mut named = BTreeSet::new();
         for file in catalog.files() {
             let bytes = self.location.get(&file.path)?;
-            file.checksums.verify(&bytes, file.size).map_err(|reason| StoreError::damaged(file.path.as_str(), reason))?;
+            file.checksums
+                .verify(&bytes, file.size)
+                .map_err(|reason| StoreError::damaged(file.path.as_str(), reason))?;
             verified.files += 1;
             verified.bytes += file.size;
             named.insert(file.path.clone());
@@ -48,7 +50,10 @@ impl Store {
         for listed in self.location.list(VIEWS)? {
             let Some(bytes) = self.location.get_if_present(&listed.path)? else { continue };
             if !is_named_after(&listed.path, &bytes) && !is_index_named_after(&listed.path, &bytes) {
-                return Err(StoreError::damaged(listed.path, "it does not add up to its name; it is derived: delete it"));
+                return Err(StoreError::damaged(
+                    listed.path,
+                    "it does not add up to its name; it is derived: delete it",
+                ));
             }
             verified.files += 1;
             verified.bytes += listed.size;
@@ -88,12 +93,8 @@ impl Store {
                 verified.versions += 1;
             }
         }
-        verified.orphans = self
-            .location
-            .list(crate::store::SEGMENTS)?
-            .iter()
-            .filter(|listed| !named.contains(&listed.path))
-            .count();
+        verified.orphans =
+            self.location.list(crate::store::SEGMENTS)?.iter().filter(|listed| !named.contains(&listed.path)).count();
         Ok(verified)
     }
 }
@@ -108,7 +109,10 @@ fn replay(location: &Location, name: &str, verified: &mut Verified) -> Result<Ca
     }
     let listed = location.list(log::LOG_FOLDER)?;
     if let Some(beyond) = listed.get(usize::try_from(catalog.next).unwrap_or(usize::MAX)) {
-        return Err(StoreError::damaged(log::record_path(catalog.next), format!("it is missing, but `{}` is there", beyond.path)));
+        return Err(StoreError::damaged(
+            log::record_path(catalog.next),
+            format!("it is missing, but `{}` is there", beyond.path),
+        ));
     }
     Ok(catalog)
 }

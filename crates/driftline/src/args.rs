@@ -79,9 +79,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print a completion script for a shell.
-    Completions {
-        shell: clap_complete::Shell,
-    },
+    Completions { shell: clap_complete::Shell },
 }
 
 #[derive(Debug, Subcommand)]
@@ -136,9 +134,7 @@ pub(crate) enum Baseline {
     /// All baselines.
     List,
     /// One baseline: what it pins, and what was accepted.
-    Show {
-        name: Option<String>,
-    },
+    Show { name: Option<String> },
     /// Take what is live as expected, for a resource or one of its properties.
     Accept {
         /// The resource's id, as `drift` prints it; repeatable.
@@ -158,9 +154,7 @@ pub(crate) enum Baseline {
         source: Option<String>,
     },
     /// Forget a baseline. Versions stay.
-    Remove {
-        name: String,
-    },
+    Remove { name: String },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -199,7 +193,7 @@ pub(crate) struct DriftArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShownArgs {
     /// Only resources for which this CEL expression is true; it sees type, place, account, region, id, source,
-    /// status, kind and changes. Example: 'type.startsWith("AWS::EC2::") && status == "drifted"'
+    /// status, kind and changes. Example: `type.startsWith("AWS::EC2::") && status == "drifted"`
     #[arg(long = "where", value_name = "CEL", env = "DRIFTLINE_WHERE")]
     pub filter: Option<String>,
     /// List what is in sync, too.

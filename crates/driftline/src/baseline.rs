@@ -15,13 +15,12 @@ use crate::error::{CommandError, CommandResult};
 use crate::output::{BOLD, DIM, GREEN, Page, Show, columns, markdown_cell, visible};
 use crate::report::shown;
 use crate::settings::Settings;
+use crate::surroundings::text_variable;
 use crate::time::{ago, parse_moment};
 
 pub(crate) fn run(settings: &Settings, command: Baseline) -> CommandResult<()> {
     match command {
-        Baseline::Set { name, source, version, at } => {
-            set(settings, name.as_deref(), &source, version, at.as_deref())
-        }
+        Baseline::Set { name, source, version, at } => set(settings, name.as_deref(), &source, version, at.as_deref()),
         Baseline::List => {
             let store = Store::open(&settings.store)?;
             let baselines: Vec<_> =
@@ -51,7 +50,7 @@ pub(crate) fn run(settings: &Settings, command: Baseline) -> CommandResult<()> {
 pub(crate) fn person() -> String {
     ["DRIFTLINE_USER", "USER", "LOGNAME"]
         .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|text| !text.is_empty()))
+        .find_map(|name| text_variable(name))
         .unwrap_or_else(|| "unknown".into())
 }
 
@@ -78,7 +77,9 @@ fn set(
             .hint("`driftline observe file FILE` takes the first observation"));
     }
     if version.is_some() && chosen.len() > 1 {
-        return Err(CommandError::new("`--version` needs one source, and there are several").hint("name it with --source"));
+        return Err(
+            CommandError::new("`--version` needs one source, and there are several").hint("name it with --source")
+        );
     }
     let mut pins = BTreeMap::new();
     for id in chosen {
@@ -118,11 +119,15 @@ fn accept(
     source: Option<String>,
 ) -> CommandResult<()> {
     if reason.trim().is_empty() {
-        return Err(CommandError::new("an empty reason is no reason").hint("say why in --reason: the next person needs it"));
+        return Err(
+            CommandError::new("an empty reason is no reason").hint("say why in --reason: the next person needs it")
+        );
     }
     let name = settings.baseline(baseline)?;
     let path: Option<Pointer> = path
-        .map(|text| text.parse().map_err(|error: driftline_core::pointer::PointerError| CommandError::new(error.to_string())))
+        .map(|text| {
+            text.parse().map_err(|error: driftline_core::pointer::PointerError| CommandError::new(error.to_string()))
+        })
         .transpose()?;
     let named = parse_sources(&source.into_iter().collect::<Vec<_>>())?;
     let mut store = Store::open(&settings.store)?;
@@ -146,7 +151,8 @@ fn accept(
             let value = match &path {
                 None => live,
                 Some(path) => {
-                    let touches = |change: &driftline_core::Change| change.path.is_within(path) || path.is_within(&change.path);
+                    let touches =
+                        |change: &driftline_core::Change| change.path.is_within(path) || path.is_within(&change.path);
                     if !finding.changes().iter().any(touches) {
                         continue;
                     }
@@ -175,7 +181,7 @@ fn accept(
         }
     }
     store.accept(&name, &accepted, settings.now)?;
-    let text = accepted.iter().map(|one| describe(one)).collect::<Vec<_>>().join("\n");
+    let text = accepted.iter().map(describe).collect::<Vec<_>>().join("\n");
     settings.printer.note(&format!("accepted into `{name}`:\n{text}"));
     Ok(())
 }

@@ -165,10 +165,9 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
     };
     let mut names = BTreeSet::new();
     for (at, source) in raw.source.into_iter().enumerate() {
-        let name: SourceName = source
-            .name
-            .parse()
-            .map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()).about(format!("[[source]] {}", at + 1)))?;
+        let name: SourceName = source.name.parse().map_err(|error: driftline_core::NameError| {
+            CommandError::new(error.to_string()).about(format!("[[source]] {}", at + 1))
+        })?;
         if !names.insert(name.clone()) {
             return Err(CommandError::new(format!("two entries of [[source]] are named `{name}`")));
         }
@@ -241,7 +240,11 @@ fn resolve_rule(raw: RawRule, name: String) -> CommandResult<UserRule> {
     };
     let path = pattern(&raw.path)?;
     let excuses_all = matches!(kind, RuleKind::Ignore | RuleKind::Volatile);
-    finish(Rule { subject, path, kind, origin: Origin::User(name.clone()), reason: reason(raw.reason)? }, name, excuses_all)
+    finish(
+        Rule { subject, path, kind, origin: Origin::User(name.clone()), reason: reason(raw.reason)? },
+        name,
+        excuses_all,
+    )
 }
 
 fn resolve_ignore(raw: RawIgnore, name: String) -> CommandResult<UserRule> {
@@ -349,6 +352,12 @@ mod tests {
         let entry = &config.rules[0];
         assert!(!entry.has_expired("2026-06-29T23:59:59Z".parse().unwrap()));
         assert!(entry.has_expired("2026-06-30T00:00:00Z".parse().unwrap()));
-        assert_eq!(config.rules("2026-07-01T00:00:00Z".parse().unwrap()).unused(&config, &Default::default()).len(), 0);
+        assert_eq!(
+            config
+                .rules("2026-07-01T00:00:00Z".parse().unwrap())
+                .unused(&config, &std::collections::BTreeMap::default())
+                .len(),
+            0
+        );
     }
 }

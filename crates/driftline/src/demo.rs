@@ -18,6 +18,9 @@ use crate::{drift, velocity};
 /// The observer that the demo's versions name; a store with only those may be replaced by the next demo.
 const OBSERVER: &str = "driftline demo";
 
+/// The function whose timeout is raised.
+const LAMBDA: &str = "arn:aws:lambda:us-east-1:123456789012:function:drift-state-test-fn";
+
 pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
     make_room(settings)?;
     let day_before = settings.now - SignedDuration::from_hours(26);
@@ -49,12 +52,12 @@ pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
     };
     step(&format!(
         "\nThe store is in `{}`. Try next:\n\
-         \x20 driftline{at} explain drift-state-test-fn      why it is called drifted\n\
-         \x20 driftline{at} history drift-state-test-rule    its life, version by version\n\
+         \x20 driftline{at} explain {LAMBDA}\n\
+         \x20 driftline{at} history {LAMBDA}\n\
+         \x20 driftline{at} baseline accept {LAMBDA} --path /timeout --reason 'the batch job needs it'\n\
          \x20 driftline{at} drift --where 'type == \"AWS::Lambda::Function\"' -o json\n\
-         \x20 driftline{at} baseline accept <id> --path /timeout --reason 'batch job needs it'\n\
-         \x20 driftline{at} log                              every version, and what each one wrote\n\
-         \x20 driftline{at} verify                           re-hash everything\n\
+         \x20 driftline{at} log\n\
+         \x20 driftline{at} verify\n\
          Your own infrastructure: `driftline observe file observation.json` (docs/observation.md).",
         settings.store.display()
     ))

@@ -34,6 +34,10 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
             pair.stream
         ));
     }
+    for pair in &question.pairs {
+        let expected = pair.expected.map_or_else(|| "nothing".to_owned(), |version| format!("v{version}"));
+        settings.printer.detail(&format!("{}: v{} against {expected}", pair.stream, pair.live));
+    }
     let drift = store.drift(&question, &settings.rules.book)?;
     // In-sync resources are only looked up when someone asks for them.
     let everything = args.shown.all || args.shown.filter.is_some();
@@ -44,12 +48,17 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         for pair in &question.pairs {
             let keys = store.keys(&pair.stream, pair.live)?;
             in_sync.extend(
-                keys.into_iter().filter(|key| !judged.contains(&(&pair.stream, key))).map(|key| (pair.stream.clone(), key)),
+                keys.into_iter()
+                    .filter(|key| !judged.contains(&(&pair.stream, key)))
+                    .map(|key| (pair.stream.clone(), key)),
             );
         }
     }
     let whole = sources.is_empty() && args.shown.filter.is_none();
-    finish(settings, &drift, &in_sync, expected, &args.shown, args.verdict, whole)
+    let code = finish(settings, &drift, &in_sync, expected, &args.shown, args.verdict, whole);
+    // The process ends here or soon; giving back tens of thousands of small texts one by one is no use to anyone.
+    std::mem::forget(drift);
+    code
 }
 
 pub(crate) fn parse_sources(names: &[String]) -> CommandResult<Vec<StreamId>> {
@@ -81,7 +90,9 @@ fn question(settings: &Settings, store: &Store, args: &DriftArgs) -> CommandResu
         let (a, b) = (Point::parse(a, settings.now)?, Point::parse(b, settings.now)?);
         let pairs = pairs_between(store, a, b);
         if pairs.is_empty() {
-            return Err(CommandError::new("no source has versions at both points").hint("`driftline log` lists versions"));
+            return Err(
+                CommandError::new("no source has versions at both points").hint("`driftline log` lists versions")
+            );
         }
         let text = format!("between {} and {}", a.name(), b.name());
         return Ok((Question { pairs, accepted: Vec::new() }, Expected::Versions { text }));
@@ -200,7 +211,9 @@ fn finish(
         }
         entries = kept;
         tally = Tally::default();
-        entries.iter().for_each(|entry| tally.add(entry.status));
+        for entry in &entries {
+            tally.add(entry.status);
+        }
         excused = entries.iter().map(|entry| entry.excused.len()).sum();
     }
     if !shown.all {
@@ -296,7 +309,15 @@ pub(crate) fn diff(settings: &Settings, args: &DiffArgs) -> CommandResult<u8> {
         partial_extents,
     });
     let text = format!("between `{}` and `{}`", args.expected.display(), args.live.display());
-    finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, args.shown.filter.is_none())
+    finish(
+        settings,
+        &drift,
+        &in_sync,
+        Expected::Versions { text },
+        &args.shown,
+        args.verdict,
+        args.shown.filter.is_none(),
+    )
 }
 
 /// An observation in memory.
@@ -323,7 +344,10 @@ impl Sink for InMemory<'_> {
         let key = ResourceKey::from(seen.key);
         let properties = self.sealer.seal(seen.key.kind, seen.properties, seen.sensitive)?.into();
         if let Some(_first) = self.resources.insert(key, properties) {
-            return Err(CommandError::new(format!("`{}` ({} in {}) is given twice", seen.key.id, seen.key.kind, seen.key.place)));
+            return Err(CommandError::new(format!(
+                "`{}` ({} in {}) is given twice",
+                seen.key.id, seen.key.kind, seen.key.place
+            )));
         }
         Ok(())
     }

@@ -64,9 +64,8 @@ pub(crate) fn explain(settings: &Settings, args: &ExplainArgs) -> CommandResult<
         let coverage = store.coverage(&version.coverage)?;
         for key in keys {
             let finding = findings.clone().find(|finding| finding.key == key);
-            let judgement = finding.map_or_else(in_sync, |finding| {
-                Judgement { changes: finding.changes(), ..finding.judgement.clone() }
-            });
+            let judgement = finding
+                .map_or_else(in_sync, |finding| Judgement { changes: finding.changes(), ..finding.judgement.clone() });
             let outcome = match coverage.outcome(&key.kind, key.place.as_str()) {
                 Some(driftline_core::Outcome::Complete) => "complete".to_owned(),
                 Some(driftline_core::Outcome::Partial { reason }) => format!("partial: {reason}"),
@@ -191,7 +190,8 @@ impl Show for Explanation<'_> {
             for one in &judgement.excused {
                 let rule = &self.settings.rules.book.rules()[one.rule];
                 writeln!(page, "  {} {}", page.paint(GREEN, "excused"), visible(&change_line(&one.change)))?;
-                let why = format!("      rule {} at `{}`, {}: {}", rule.kind.name(), rule.path, rule.origin, rule.reason);
+                let why =
+                    format!("      rule {} at `{}`, {}: {}", rule.kind.name(), rule.path, rule.origin, rule.reason);
                 writeln!(page, "{}", page.paint(DIM, &why))?;
             }
             if judgement.status == Status::InSync && judgement.excused.is_empty() {

@@ -15,6 +15,7 @@ mod output;
 mod report;
 mod seal;
 mod settings;
+mod surroundings;
 mod time;
 mod upkeep;
 mod velocity;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let fallback = Printer::plain(&cli.global);
-    let outcome = Settings::resolve(&cli.global, |name| matches.value_source(name), upkeep::clock())
+    let outcome = Settings::resolve(&cli.global, |name| matches.value_source(name), surroundings::clock())
         .and_then(|settings| run(&settings, cli.command));
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -78,9 +79,8 @@ fn exit_on_signals() {
     use signal_hook::consts::{SIGINT, SIGTERM};
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
         std::thread::spawn(move || {
-            for signal in signals.forever() {
-                let code = if signal == SIGINT { exit::INTERRUPTED } else { exit::TERMINATED };
-                std::process::exit(code);
+            if let Some(signal) = signals.forever().next() {
+                surroundings::leave(if signal == SIGINT { exit::INTERRUPTED } else { exit::TERMINATED });
             }
         });
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use driftline_core::{Coverage, Header, SourceName};
+use driftline_core::{Header, SourceName};
 use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
 use driftline_store::draft::{Committed, Draft, Permissions};
 use driftline_store::{Store, StoreError};
@@ -18,6 +18,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::output::{GREEN, Page, Show, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
+use crate::surroundings::stopwatch;
 
 pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
     let mut report = Report::default();
@@ -168,10 +169,13 @@ fn commit_into(
         }
         (Err(ReadError::Io(error)), _) => return Err(CommandError::because("reading it failed", &error)),
         (Err(ReadError::Malformed { line, column, message }), _) => {
-            return Err(CommandError::new(format!("line {line}, column {column}: {message}")).hint("nothing was committed"));
+            return Err(
+                CommandError::new(format!("line {line}, column {column}: {message}")).hint("nothing was committed")
+            );
         }
         (Err(error @ ReadError::Schema { .. }), _) => {
-            return Err(CommandError::new(error.to_string()).hint("nothing was committed; docs/observation.md describes the format"));
+            return Err(CommandError::new(error.to_string())
+                .hint("nothing was committed; docs/observation.md describes the format"));
         }
         (Err(error @ ReadError::Empty), _) => {
             return Err(CommandError::new(error.to_string())
@@ -225,14 +229,16 @@ impl Sink for Intake<'_> {
             ));
         }
         let taken_at = header.taken_at.unwrap_or(self.settings.now);
-        if taken_at > self.settings.now + Duration::from_secs(300) {
-            self.settings.printer.warn(&format!("{name} was taken at {taken_at}, which is in the future: is a clock wrong?"));
+        if taken_at > self.settings.now + Duration::from_mins(5) {
+            self.settings
+                .printer
+                .warn(&format!("{name} was taken at {taken_at}, which is in the future: is a clock wrong?"));
         }
         let header = Header {
             stream: header.stream,
             taken_at,
             observer: header.observer,
-            coverage: header.coverage.unwrap_or_else(Coverage::new),
+            coverage: header.coverage.unwrap_or_default(),
             problems: header.problems,
         };
         match std::mem::replace(&mut self.stage, Stage::Failed) {
@@ -276,7 +282,7 @@ struct Progress {
 
 impl Progress {
     fn new(shown: bool) -> Self {
-        Self { shown, next: 4096, last: Instant::now(), dirty: false }
+        Self { shown, next: 4096, last: stopwatch(), dirty: false }
     }
 
     fn show(&mut self, count: u32) {
@@ -285,7 +291,7 @@ impl Progress {
         }
         self.next = count + 4096;
         if self.last.elapsed() > Duration::from_millis(200) {
-            self.last = Instant::now();
+            self.last = stopwatch();
             self.dirty = true;
             let _ = write!(io::stderr().lock(), "\robserving: {count} resources");
         }

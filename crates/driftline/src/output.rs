@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::args::{ColorChoice, Global};
 use crate::error::{CommandError, CommandResult};
+use crate::surroundings::variable;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -33,14 +34,21 @@ pub(crate) trait Show {
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
+/// How much is said beside the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Talk {
+    Nothing,
+    Usual,
+    More,
+}
+
 /// Prints results as the command line asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Printer {
     outputs: Vec<Output>,
     color: bool,
     color_errors: bool,
-    pub quiet: bool,
-    pub verbose: bool,
+    talk: Talk,
 }
 
 /// A place to write a table to, which knows whether it may use colour.
@@ -107,14 +115,14 @@ impl Printer {
             outputs.push(Output { format: Format::Table, file: None });
         }
         if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
-            return Err(CommandError::new("only one output can go to the terminal").hint("give the others a file: -o json=FILE"));
+            return Err(CommandError::new("only one output can go to the terminal")
+                .hint("give the others a file: -o json=FILE"));
         }
         Ok(Self {
             outputs,
             color: use_color(global.color, io::stdout().is_terminal()),
             color_errors: use_color(global.color, io::stderr().is_terminal()),
-            quiet: global.quiet,
-            verbose: global.verbose,
+            talk: talk(global),
         })
     }
 
@@ -124,8 +132,7 @@ impl Printer {
             outputs: Vec::new(),
             color: false,
             color_errors: use_color(global.color, io::stderr().is_terminal()),
-            quiet: global.quiet,
-            verbose: global.verbose,
+            talk: talk(global),
         }
     }
 
@@ -143,7 +150,9 @@ impl Printer {
                     match write_as(output.format, what, &mut out, self.color).and_then(|()| out.flush()) {
                         // Whoever reads has enough; that is no failure of ours.
                         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                        other => other.map_err(|error| CommandError::because("cannot write to standard output", &error))?,
+                        other => {
+                            other.map_err(|error| CommandError::because("cannot write to standard output", &error))?
+                        }
                     }
                 }
             }
@@ -153,21 +162,21 @@ impl Printer {
 
     /// A line on stderr that may be left out.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
+        if self.talk >= Talk::Usual {
             self.say(&visible_lines(text));
         }
     }
 
     /// A line on stderr for the curious.
     pub(crate) fn detail(&self, text: &str) {
-        if self.verbose && !self.quiet {
+        if self.talk >= Talk::More {
             self.say(&visible_lines(text));
         }
     }
 
     pub(crate) fn warn(&self, text: &str) {
         let word = if self.color_errors { format!("{YELLOW}warning:{YELLOW:#}") } else { "warning:".to_owned() };
-        if !self.quiet {
+        if self.talk >= Talk::Usual {
             self.say(&format!("{word} {}", visible_lines(text)));
         }
     }
@@ -186,7 +195,15 @@ impl Printer {
     }
 
     pub(crate) fn shows_progress(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal() && std::env::var_os("CI").is_none()
+        self.talk >= Talk::Usual && io::stderr().is_terminal() && variable("CI").is_none()
+    }
+}
+
+fn talk(global: &Global) -> Talk {
+    match (global.quiet, global.verbose) {
+        (true, _) => Talk::Nothing,
+        (false, false) => Talk::Usual,
+        (false, true) => Talk::More,
     }
 }
 
@@ -204,13 +221,13 @@ fn write_as(format: Format, what: &dyn Show, out: &mut dyn Write, color: bool) -
 }
 
 fn use_color(choice: ColorChoice, terminal: bool) -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto if set("NO_COLOR") => false,
         ColorChoice::Auto if set("FORCE_COLOR") => true,
-        ColorChoice::Auto => terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        ColorChoice::Auto => terminal && variable("TERM").is_none_or(|term| term != "dumb"),
     }
 }
 

@@ -234,7 +234,9 @@ pub(crate) fn shown(value: Option<&Value>) -> String {
 pub(crate) fn change_line(change: &Change) -> String {
     let path = if change.path.is_root() { "(whole resource)".to_owned() } else { change.path.to_string() };
     match (&change.expected, &change.actual) {
-        (Some(before), Some(after)) if is_sealed(before) && is_sealed(after) => format!("{path}: a sealed value changed"),
+        (Some(before), Some(after)) if is_sealed(before) && is_sealed(after) => {
+            format!("{path}: a sealed value changed")
+        }
         (before, after) => format!("{path}: {} -> {}", shown(before.as_ref()), shown(after.as_ref())),
     }
 }
@@ -278,12 +280,8 @@ impl Report<'_> {
     fn not_checked_groups(&self) -> BTreeMap<(&str, &str, &str, &str), usize> {
         let mut groups = BTreeMap::new();
         for entry in self.of(Status::NotChecked) {
-            let group = (
-                entry.source,
-                entry.key.kind.as_str(),
-                entry.key.place.as_str(),
-                entry.reason.unwrap_or_default(),
-            );
+            let group =
+                (entry.source, entry.key.kind.as_str(), entry.key.place.as_str(), entry.reason.unwrap_or_default());
             *groups.entry(group).or_default() += 1;
         }
         groups
@@ -293,7 +291,7 @@ impl Report<'_> {
         &self,
         page: &mut Page<'_>,
         status: Status,
-        title: String,
+        title: &str,
         explain: &str,
         sign: impl Fn(&Entry<'_>) -> (&'static str, anstyle::Style),
     ) -> io::Result<()> {
@@ -334,12 +332,12 @@ impl Show for Report<'_> {
         writeln!(page, "{} {}\n", page.paint(BOLD, "Drift"), self.heading())?;
         let tally = self.tally;
         let title = page.paint(RED, &format!("DRIFTED {}", tally.drifted));
-        self.section(page, Status::Drifted, title, "modified or deleted", |entry| match entry.kind {
+        self.section(page, Status::Drifted, &title, "modified or deleted", |entry| match entry.kind {
             Some(DriftKind::Deleted) => ("-", RED),
             _ => ("~", YELLOW),
         })?;
         let title = page.paint(CYAN, &format!("UNKNOWN {}", tally.unknown));
-        self.section(page, Status::Unknown, title, "there now, not in the baseline", |_| ("+", CYAN))?;
+        self.section(page, Status::Unknown, &title, "there now, not in the baseline", |_| ("+", CYAN))?;
         if tally.not_checked > 0 {
             let title = page.paint(YELLOW, &format!("NOT CHECKED {}", tally.not_checked));
             writeln!(page, "{title}  {}", page.paint(DIM, "one side did not look; never counted as in sync"))?;
@@ -361,7 +359,7 @@ impl Show for Report<'_> {
         }
         if self.entries.iter().any(|entry| entry.status == Status::InSync) {
             let title = page.paint(GREEN, &format!("IN SYNC {}", tally.in_sync));
-            self.section(page, Status::InSync, title, "", |_| ("=", GREEN))?;
+            self.section(page, Status::InSync, &title, "", |_| ("=", GREEN))?;
         }
         writeln!(page, "{}", page.paint(BOLD, &self.result_line()))
     }
@@ -371,9 +369,10 @@ impl Show for Report<'_> {
             Expected::Baseline { name, set_at } => (name.as_str(), Some(*set_at)),
             Expected::Versions { text } => (text.as_str(), None),
         };
-        let pins = self.sources.iter().filter_map(|source| {
-            Some((source.stream.to_string(), JsonPin { version: source.expected? }))
-        });
+        let pins = self
+            .sources
+            .iter()
+            .filter_map(|source| Some((source.stream.to_string(), JsonPin { version: source.expected? })));
         let tally = self.tally;
         let summary = JsonSummary {
             total: tally.total(),

@@ -10,6 +10,7 @@ use driftline_core::seal::{self, SealKey, SecretPath};
 use driftline_core::{Pattern, PropertiesRef};
 
 use crate::error::{CommandError, CommandResult};
+use crate::surroundings::variable;
 
 /// Holds the key, as 64 hex digits, where no key file may be.
 pub(crate) const KEY_VARIABLE: &str = "DRIFTLINE_SEAL_KEY";
@@ -117,7 +118,7 @@ fn load_key(store: &Path, expected: Option<&str>) -> CommandResult<SealKey> {
 
 /// The key, if there is one.
 pub(crate) fn existing_key(store: &Path) -> CommandResult<Option<SealKey>> {
-    if let Some(text) = std::env::var_os(KEY_VARIABLE) {
+    if let Some(text) = variable(KEY_VARIABLE) {
         let key = parse_key(&text.to_string_lossy());
         return key.map(Some).ok_or_else(|| CommandError::new(format!("{KEY_VARIABLE} is not 64 hex digits")));
     }
@@ -150,8 +151,9 @@ fn random_bytes() -> std::io::Result<[u8; 32]> {
 
 fn create_key(path: &Path) -> CommandResult<SealKey> {
     let failed = |error: std::io::Error| {
-        CommandError::because(format!("cannot make the key file `{}`", path.display()), &error)
-            .hint(format!("secrets are sealed with it before they are stored; a key can also be given in {KEY_VARIABLE}"))
+        CommandError::because(format!("cannot make the key file `{}`", path.display()), &error).hint(format!(
+            "secrets are sealed with it before they are stored; a key can also be given in {KEY_VARIABLE}"
+        ))
     };
     let bytes = random_bytes().map_err(failed)?;
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -167,7 +169,9 @@ fn create_key(path: &Path) -> CommandResult<SealKey> {
         // Another process made it first; then theirs is the key.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let text = fs::read_to_string(path).map_err(failed)?;
-            parse_key(text.trim()).ok_or_else(|| CommandError::new(format!("the key file `{}` does not hold 64 hex digits", path.display())))
+            parse_key(text.trim()).ok_or_else(|| {
+                CommandError::new(format!("the key file `{}` does not hold 64 hex digits", path.display()))
+            })
         }
         Err(error) => Err(failed(error)),
     }

@@ -8,7 +8,8 @@ use crate::error::{CommandError, CommandResult};
 
 /// `90s`, `30m`, `2h`, `7d`, `4w`.
 pub(crate) fn parse_duration(text: &str) -> CommandResult<SignedDuration> {
-    let wrong = || CommandError::new(format!("`{text}` is not a length of time")).hint("write it like 30m, 2h, 7d or 4w");
+    let wrong =
+        || CommandError::new(format!("`{text}` is not a length of time")).hint("write it like 30m, 2h, 7d or 4w");
     let split = text.find(|char: char| !char.is_ascii_digit()).ok_or_else(wrong)?;
     let number: i64 = text[..split].parse().map_err(|_| wrong())?;
     let seconds = match &text[split..] {

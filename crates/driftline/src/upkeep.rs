@@ -6,7 +6,7 @@ use driftline_core::{StreamId, seal::SealKey};
 use driftline_store::gc::{Collected, Retention};
 use driftline_store::verify::Verified;
 use driftline_store::{Store, StoreError, Version};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -18,6 +18,7 @@ use crate::seal;
 use crate::settings::{
     DEFAULT_BASELINE, DEFAULT_GRACE, DEFAULT_KEEP, DEFAULT_KEEP_LAST, DEFAULT_STALE_AFTER, Settings,
 };
+use crate::surroundings::text_variable;
 use crate::time::{ago, parse_duration};
 
 pub(crate) fn log(settings: &Settings, args: &LogArgs) -> CommandResult<()> {
@@ -61,7 +62,8 @@ fn version_json(id: &StreamId, version: &Version) -> Json {
 
 impl Show for Log<'_> {
     fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let header = ["source", "version", "taken", "resources", "new", "changed", "gone", "not seen", "extents", "bytes"];
+        let header =
+            ["source", "version", "taken", "resources", "new", "changed", "gone", "not seen", "extents", "bytes"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
         for (id, version) in &self.versions {
             let (complete, partial) = (version.complete_extents, version.partial_extents);
@@ -105,7 +107,10 @@ impl Show for Log<'_> {
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "| source | version | taken | resources | new | changed | gone |\n|---|---|---|---|---|---|---|")?;
+        writeln!(
+            out,
+            "| source | version | taken | resources | new | changed | gone |\n|---|---|---|---|---|---|---|"
+        )?;
         for (id, version) in &self.versions {
             let changes = version.changes;
             writeln!(
@@ -248,7 +253,8 @@ pub(crate) fn doctor(settings: &Settings) -> CommandResult<()> {
     let config = &settings.config;
     match &config.path {
         Some(path) => {
-            let text = format!("`{}` is good: {} sources, {} rules", path.display(), config.sources.len(), config.rules.len());
+            let text =
+                format!("`{}` is good: {} sources, {} rules", path.display(), config.sources.len(), config.rules.len());
             checkup.add(Health::Good, "configuration", text, None);
         }
         None => checkup.add(Health::Good, "configuration", "no driftline.toml here; defaults are used", None),
@@ -373,7 +379,13 @@ impl Show for Checkup {
             }
         }
         let count = |health: Health| self.checks.iter().filter(|check| check.health == health).count();
-        writeln!(page, "result: {} ok, {} notices, {} bad", count(Health::Good), count(Health::Notice), count(Health::Bad))
+        writeln!(
+            page,
+            "result: {} ok, {} notices, {} bad",
+            count(Health::Good),
+            count(Health::Notice),
+            count(Health::Bad)
+        )
     }
 
     fn json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -415,12 +427,16 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
     let config = &settings.config;
     let duration = |value: Option<SignedDuration>, default: SignedDuration| {
         let hours = value.unwrap_or(default).as_hours();
-        if hours % 24 == 0 && hours > 0 { format!("{}d", hours / 24) } else { format!("{}m", value.unwrap_or(default).as_mins()) }
+        if hours % 24 == 0 && hours > 0 {
+            format!("{}d", hours / 24)
+        } else {
+            format!("{}m", value.unwrap_or(default).as_mins())
+        }
     };
     let from = |given: bool| if given { file.clone() } else { "default".to_owned() };
-    let baseline = match std::env::var("DRIFTLINE_BASELINE") {
-        Ok(name) => (name, "DRIFTLINE_BASELINE".to_owned()),
-        Err(_) => (
+    let baseline = match text_variable("DRIFTLINE_BASELINE") {
+        Some(name) => (name, "DRIFTLINE_BASELINE".to_owned()),
+        None => (
             config.baseline.as_ref().map_or_else(|| DEFAULT_BASELINE.to_owned(), ToString::to_string),
             from(config.baseline.is_some()),
         ),
@@ -433,13 +449,21 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
             value: duration(config.stale_after, DEFAULT_STALE_AFTER),
             from: from(config.stale_after.is_some()),
         },
-        Setting { name: "retention.keep", value: duration(config.keep, DEFAULT_KEEP), from: from(config.keep.is_some()) },
+        Setting {
+            name: "retention.keep",
+            value: duration(config.keep, DEFAULT_KEEP),
+            from: from(config.keep.is_some()),
+        },
         Setting {
             name: "retention.keep_last",
             value: config.keep_last.unwrap_or(DEFAULT_KEEP_LAST).to_string(),
             from: from(config.keep_last.is_some()),
         },
-        Setting { name: "retention.grace", value: duration(config.grace, DEFAULT_GRACE), from: from(config.grace.is_some()) },
+        Setting {
+            name: "retention.grace",
+            value: duration(config.grace, DEFAULT_GRACE),
+            from: from(config.grace.is_some()),
+        },
     ];
     for source in &config.sources {
         let value = match &source.from {
@@ -464,7 +488,9 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
 fn subject(rule: &driftline_core::Rule) -> String {
     let subject = &rule.subject;
     let mut parts = Vec::new();
-    for (name, glob) in [("type", &subject.kind), ("place", &subject.place), ("id", &subject.id), ("source", &subject.source)] {
+    for (name, glob) in
+        [("type", &subject.kind), ("place", &subject.place), ("id", &subject.id), ("source", &subject.source)]
+    {
         if let Some(glob) = glob {
             parts.push(format!("{name}={glob}"));
         }
@@ -503,9 +529,4 @@ impl Show for View {
         }
         Ok(())
     }
-}
-
-/// The current time; the only place that reads the clock.
-pub(crate) fn clock() -> Timestamp {
-    Timestamp::now()
 }

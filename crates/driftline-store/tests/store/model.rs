@@ -8,10 +8,10 @@ use driftline_core::judge::{Judgement, Side, judge, not_checked};
 use driftline_core::rule::{Rule, RuleBook, RuleKind, Subject, builtin};
 use driftline_core::verdict::Status;
 use driftline_core::{Origin, ResourceKey, StreamId, Value};
+use driftline_store::Store;
 use driftline_store::detect::{Pair, Question, Tally};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
-use driftline_store::Store;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -23,7 +23,11 @@ const PLACES: [&str; 2] = ["p", "q"];
 #[derive(Clone, Debug)]
 enum Action {
     /// What is there (by number of the resource: its value), and which extents are listed only in part.
-    Observe { world: BTreeMap<u8, u8>, partial: [bool; 4], by_line: bool },
+    Observe {
+        world: BTreeMap<u8, u8>,
+        partial: [bool; 4],
+        by_line: bool,
+    },
     /// Pin the newest version.
     Pin,
     /// Keep this many versions.
@@ -125,8 +129,10 @@ impl Run {
         let now = moment(self.step);
         match action {
             Action::Observe { world, partial: cut, by_line } => {
-                let world: BTreeMap<ResourceKey, Value> =
-                    world.iter().map(|(number, number_of_value)| (resource(*number), value(*number_of_value))).collect();
+                let world: BTreeMap<ResourceKey, Value> = world
+                    .iter()
+                    .map(|(number, number_of_value)| (resource(*number), value(*number_of_value)))
+                    .collect();
                 let mut coverage = Coverage::new();
                 for (at, cut) in cut.iter().enumerate() {
                     let outcome = if *cut { partial() } else { Outcome::Complete };
@@ -160,7 +166,13 @@ impl Run {
         }
     }
 
-    fn commit(&mut self, world: &BTreeMap<ResourceKey, Value>, coverage: Coverage, by_line: bool, now: jiff::Timestamp) -> u64 {
+    fn commit(
+        &mut self,
+        world: &BTreeMap<ResourceKey, Value>,
+        coverage: Coverage,
+        by_line: bool,
+        now: jiff::Timestamp,
+    ) -> u64 {
         let permissions = Permissions { empty: true, older: false };
         if !by_line {
             let observation = observation(&self.stream, now, coverage, world);
@@ -202,7 +214,9 @@ impl Run {
                 let drift = self.store.drift(&question, &book).unwrap();
                 let answers = oracle(expected, live, &book);
                 let mut tally = Tally::default();
-                answers.values().for_each(|judgement| tally.add(judgement.status));
+                for judgement in answers.values() {
+                    tally.add(judgement.status);
+                }
                 assert_eq!(drift.tally(), tally, "{from} to {to}");
                 let told: BTreeMap<ResourceKey, Judgement> = drift
                     .findings
@@ -224,7 +238,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn every_version_and_every_drift_is_what_the_model_says(actions in prop::collection::vec(any_action(), 1..12)) {

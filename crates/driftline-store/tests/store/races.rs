@@ -14,7 +14,7 @@ use crate::support::{EAGER, extent, key, moment, observation, partial, stream};
 fn world(writer: u32, turn: u32) -> BTreeMap<ResourceKey, Value> {
     let mut world = BTreeMap::new();
     for shared in 0..6u32 {
-        if (writer + turn + shared) % 3 != 0 {
+        if !(writer + turn + shared).is_multiple_of(3) {
             let size = i64::from((writer * 7 + turn + shared) % 4);
             world.insert(key("Shared", "p", &format!("s{shared}")), Value::from([("size", Value::from(size))]));
         }
@@ -60,7 +60,8 @@ fn check(folder: &Path, by_source: &BTreeMap<String, BTreeMap<u64, (u32, u32)>>,
     let mut total = 0;
     for (source, versions) in by_source {
         let stream = stream(source);
-        let stored: Vec<u64> = store.catalog().stream(&stream).unwrap().versions().map(|version| version.number).collect();
+        let stored: Vec<u64> =
+            store.catalog().stream(&stream).unwrap().versions().map(|version| version.number).collect();
         let expected: Vec<u64> = (1..=versions.len() as u64).collect();
         assert_eq!(stored, expected, "every commit is one version, and they are dense");
         total += versions.len();
