@@ -327,13 +327,29 @@ fn sighting(known: Known) -> char {
 
 /// `None` when these are not the bytes of a view.
 fn decode_view(bytes: &[u8]) -> Option<Vec<NetRow>> {
-    let text = zstd::stream::decode_all(bytes).ok()?;
+    // The frame says how much it unpacks to; that much is made room for once.
+    let size = zstd::zstd_safe::get_frame_content_size(bytes).ok()??;
+    let text = zstd::bulk::decompress(bytes, usize::try_from(size).ok().filter(|size| *size < MOST)?).ok()?;
     let text = std::str::from_utf8(&text).ok()?.strip_prefix(VIEW_FORMAT)?;
-    text.lines().map(decode_view_row).collect()
+    let mut rows = Vec::new();
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        rows.push(decode_view_row(&text[start..end])?);
+        start = end + 1;
+    }
+    (start == text.len()).then_some(rows)
 }
 
+/// No view unpacks to more than this.
+const MOST: usize = 8 << 30;
+
 fn decode_view_row(line: &str) -> Option<NetRow> {
-    let mut parts = line.split('\t');
+    let mut start = 0;
+    let mut parts = memchr::memchr_iter(b'\t', line.as_bytes()).chain(std::iter::once(line.len())).map(|end| {
+        let part = &line[start..end];
+        start = end + 1;
+        part
+    });
     let mut string = || -> Option<String> {
         let part = parts.next()?;
         match part.strip_prefix('"')?.strip_suffix('"')? {

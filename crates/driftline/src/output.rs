@@ -142,7 +142,7 @@ impl Printer {
                 Some(path) => {
                     let failed =
                         |error: io::Error| CommandError::because(format!("cannot write `{}`", path.display()), &error);
-                    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+                    let mut file = BufWriter::with_capacity(64 * 1024, File::create(path).map_err(failed)?);
                     write_as(output.format, what, &mut file, false).and_then(|()| file.flush()).map_err(failed)?;
                 }
                 None => {

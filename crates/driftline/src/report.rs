@@ -195,6 +195,9 @@ impl<'o> Object<'o> {
     }
 }
 
+/// How much of a report is put together before it is handed on.
+const CHUNK: usize = 64 * 1024;
+
 /// Written member by member, because changes that nobody had to read are copied as they are.
 fn write_resource(entry: &Entry<'_>, book: &RuleBook, out: &mut Vec<u8>) -> io::Result<()> {
     let (account, region) = account_and_region(entry.key.place.as_str());
@@ -390,7 +393,7 @@ impl Show for Report<'_> {
             taken_at: source.taken_at,
             extents: Extents { complete: source.complete_extents, partial: source.partial_extents },
         };
-        let mut buffer = Vec::with_capacity(512 * (self.entries.len() + 4));
+        let mut buffer = Vec::new();
         let mut report = Object::begin(&mut buffer);
         report.member("schema", "driftline.drift/v1")?;
         report.member("computedAt", &self.now)?;
@@ -404,6 +407,10 @@ impl Show for Report<'_> {
                 report.out.push(b',');
             }
             write_resource(entry, self.book, report.out)?;
+            if report.out.len() > CHUNK {
+                out.write_all(report.out)?;
+                report.out.clear();
+            }
         }
         report.out.push(b']');
         report.member("sources", &self.sources.iter().map(source).collect::<Vec<_>>())?;
