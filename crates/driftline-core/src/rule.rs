@@ -261,22 +261,6 @@ impl<'a> Applicable<'a> {
     }
 }
 
-/// What Driftline ships: values known to change by themselves in the sources of the first document.
-pub fn builtin() -> Vec<Rule> {
-    const VOLATILE: &[(&str, &str, &str)] = &[
-        ("*", "/**/evaluatedAt", "when a compliance rule last ran is not a state of the resource"),
-        ("*", "/**/approximateMessageCount", "the number of messages waiting changes with every message"),
-    ];
-    let rule = |(kind, path, reason): &(&str, &str, &str)| Rule {
-        subject: Subject { kind: Some(Glob::new(*kind)), ..Subject::default() },
-        path: path.parse().expect("a pattern written above"),
-        kind: RuleKind::Volatile,
-        origin: Origin::Builtin,
-        reason: (*reason).to_owned(),
-    };
-    VOLATILE.iter().map(rule).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

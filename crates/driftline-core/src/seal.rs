@@ -42,17 +42,6 @@ pub struct SecretPath {
     pub path: Pattern,
 }
 
-/// What Driftline seals unasked.
-pub fn builtin() -> Vec<SecretPath> {
-    const PATHS: &[(&str, &str)] =
-        &[("AWS::Lambda::Function", "/environment/variables/*"), ("AWS::Lambda::Function", "/Environment/Variables/*")];
-    let path = |(kind, path): &(&str, &str)| SecretPath {
-        kind: Glob::new(*kind),
-        path: path.parse().expect("a pattern written above"),
-    };
-    PATHS.iter().map(path).collect()
-}
-
 pub fn is_sealed(value: &Value) -> bool {
     value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(SEALED))
 }

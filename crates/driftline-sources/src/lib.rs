@@ -2,4 +2,6 @@
 //!
 //! The only source-specific code there is. Each is deterministic and does no I/O of its own.
 
+pub mod builtin;
+pub mod place;
 pub mod plain;

@@ -7,7 +7,6 @@ use std::fmt;
 use std::io::BufRead;
 
 use driftline_core::canonical::Encoder;
-use driftline_core::key::write_place;
 use driftline_core::{
     Coverage, Extent, KeyRef, NameError, Outcome, Pattern, Problem, PropertiesRef, SourceName, StreamId,
 };
@@ -16,6 +15,8 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use thiserror::Error;
+
+use crate::place::write_place;
 
 /// What the first line, or the object around the resources, says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +65,26 @@ pub enum ReadError<E> {
     Name(#[from] NameError),
     #[error("the input is empty")]
     Empty,
-    /// What the sink said, with the line at which it said it.
-    #[error("line {line}")]
-    Sink { line: usize, source: E },
+    /// What the sink said, and of what.
+    #[error("{place}")]
+    Sink { place: Whereabouts, source: E },
+}
+
+/// Where in the input something is, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    Line(usize),
+    /// In an observation that is one object, lines tell nothing.
+    Resource(usize),
+}
+
+impl fmt::Display for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whereabouts::Line(number) => write!(f, "line {number}"),
+            Whereabouts::Resource(number) => write!(f, "resource {number}"),
+        }
+    }
 }
 
 pub const SCHEMA: &str = "driftline.observation/v1";
@@ -163,7 +181,7 @@ fn read_object<S: Sink>(bytes: &[u8], sink: &mut S, lines_before: usize) -> Resu
     let lines = ResourceList { record: &mut record, sink, failed: &mut failed };
     let outcome = lines.deserialize(&mut parser);
     if let Some((number, error)) = failed {
-        return Err(ReadError::Sink { line: number, source: error });
+        return Err(ReadError::Sink { place: Whereabouts::Resource(number), source: error });
     }
     outcome.map_err(|error| from_parser(bytes, &error, shift, lines_before))
 }
@@ -239,7 +257,7 @@ fn read_line<S: Sink>(
         .deserialize(&mut parser)
         .and_then(|()| parser.end())
         .map_err(|error| from_parser(line, &error, 0, number - 1))?;
-    record.hand_to(sink, line).map_err(|source| ReadError::Sink { line: number, source })
+    record.hand_to(sink, line).map_err(|source| ReadError::Sink { place: Whereabouts::Line(number), source })
 }
 
 fn sink_header<S: Sink>(document: Document<'_>, sink: &mut S, lines_before: usize) -> Result<(), ReadError<S::Error>> {
@@ -255,7 +273,7 @@ fn sink_header<S: Sink>(document: Document<'_>, sink: &mut S, lines_before: usiz
         coverage: document.coverage.map(|coverage| coverage.0),
         problems: document.problems,
     };
-    sink.header(header).map_err(|source| ReadError::Sink { line: lines_before + 1, source })
+    sink.header(header).map_err(|source| ReadError::Sink { place: Whereabouts::Line(lines_before + 1), source })
 }
 
 #[derive(Deserialize)]
@@ -415,7 +433,11 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let record = self.0;
+        let mut given = [false; FIELDS.len()];
         while let Some(field) = map.next_key::<Field>()? {
+            if std::mem::replace(&mut given[field as usize], true) {
+                return Err(de::Error::custom(format!("the member `{}` appears twice", FIELDS[field as usize])));
+            }
             match field {
                 Field::CanonicalId => {
                     map.next_value_seed(TextSeed(&mut record.id, false))?;
@@ -450,8 +472,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy)]
 enum Field {
     CanonicalId,
     ResourceType,
@@ -462,6 +483,43 @@ enum Field {
     Sensitive,
     /// Which observer saw it; the header says so already, and it is no part of the key.
     Source,
+}
+
+/// The members' names, in the order of [`Field`].
+const FIELDS: [&str; 8] =
+    ["canonicalId", "resourceType", "account", "region", "place", "snapshot", "sensitive", "source"];
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = Field;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a member")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Field, E> {
+                Ok(match name {
+                    "canonicalId" => Field::CanonicalId,
+                    "resourceType" => Field::ResourceType,
+                    "account" => Field::Account,
+                    "region" => Field::Region,
+                    "place" => Field::Place,
+                    "snapshot" => Field::Snapshot,
+                    "sensitive" => Field::Sensitive,
+                    "source" => Field::Source,
+                    other => {
+                        let known = FIELDS.join(", ");
+                        return Err(E::custom(format!("a resource has no member `{other}`; it has {known}")));
+                    }
+                })
+            }
+        }
+
+        deserializer.deserialize_str(Name)
+    }
 }
 
 /// Reads a list of patterns.
@@ -590,7 +648,7 @@ mod tests {
         let mut collect = Collect::default();
         match read(text.as_bytes(), &mut collect) {
             Ok(()) => Ok(collect),
-            Err(ReadError::Sink { line, source }) => Err(format!("line {line}: {source}")),
+            Err(ReadError::Sink { place, source }) => Err(format!("{place}: {source}")),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -648,7 +706,7 @@ mod tests {
             ),
             (
                 &format!("{HEADER}\n{{\"canonicalId\":\"x\",\"resourceType\":\"T\",\"snapshots\":{{}}}}"),
-                "unknown variant `snapshots`",
+                "no member `snapshots`",
             ),
             (&HEADER.replace("/v1", "/v2"), "the schema is `driftline.observation/v2`"),
             (&HEADER.replace("inventory/prod", "latest"), "`latest` is reserved"),

@@ -146,7 +146,9 @@ impl Store {
                 Some(Pair { stream: id.clone(), expected, live: live(stream)? })
             })
             .collect();
-        Ok(Question { pairs, accepted: baseline.accepted.clone() })
+        // Seen from an earlier time, what was accepted later had not been.
+        let accepted = baseline.accepted.iter().filter(|one| at.is_none_or(|time| one.at <= time)).cloned().collect();
+        Ok(Question { pairs, accepted })
     }
 
     pub fn drift(&self, question: &Question, book: &RuleBook) -> Result<Drift, StoreError> {
@@ -238,7 +240,7 @@ impl Store {
             let expected = expect(pinned.clone(), &accepted);
             findings.extend(judge.sides(key.clone(), expected.as_ref(), pinned.as_ref(), live.number));
         }
-        for (kind, count) in rest {
+        for (kind, count) in rest.into_iter().collect::<BTreeMap<_, _>>() {
             if count > 0 {
                 drift.by_type.entry(kind).or_default().in_sync += count;
             }
@@ -391,7 +393,8 @@ impl Judge<'_> {
         let expected = Side { value: expected, coverage: self.expected_coverage };
         let live = Side { value: live, coverage: self.live_coverage };
         let judgement = judge(key.as_ref(), self.stream.source.as_str(), &expected, &live, self.book)?;
-        let since = (judgement.status != Status::NotChecked).then(|| self.taken_at(since)).flatten();
+        let differs = matches!(judgement.status, Status::Drifted | Status::Unknown);
+        let since = differs.then(|| self.taken_at(since)).flatten();
         Some(self.finding(key, judgement, since))
     }
 

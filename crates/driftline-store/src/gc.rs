@@ -157,8 +157,10 @@ impl Store {
             let mut parts = file.split('-').map(|part| part.parse::<u64>().ok());
             match (parts.next().flatten(), parts.next().flatten()) {
                 (Some(from), Some(to)) => {
-                    let head = stream.parse().ok().and_then(|id| self.catalog.streams.get(&id)).and_then(|s| s.head());
-                    pins.contains(&(stream.to_owned(), from)) && head.is_some_and(|head| head.number == to)
+                    // A view ends at the last version that changed something.
+                    let versions = stream.parse().ok().and_then(|id| self.catalog.streams.get(&id));
+                    let last = versions.and_then(|all| all.versions().rev().find(|version| version.delta.is_some()));
+                    pins.contains(&(stream.to_owned(), from)) && last.is_some_and(|last| last.number == to)
                 }
                 _ => false,
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use driftline_core::difference::{self, Told};
-use driftline_core::{ContentId, Place, ResourceKey, StreamId, Value, key};
+use driftline_core::key::{GLOBAL, NOWHERE};
+use driftline_core::{ContentId, Place, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::ColumnReader;
@@ -279,8 +280,8 @@ fn write_group(
     required::<ByteArrayType>(group, rows, |row| ByteArray::from(row.op.name()))?;
     required::<ByteArrayType>(group, rows, |row| text(row.kind))?;
     required::<ByteArrayType>(group, rows, |row| text(row.place))?;
-    optional(group, rows, |row| key::account_and_region(row.place).0.map(text))?;
-    optional(group, rows, |row| key::account_and_region(row.place).1.map(text))?;
+    optional(group, rows, |row| part(row.place, 1).map(text))?;
+    optional(group, rows, |row| part(row.place, 2).map(text))?;
     required::<ByteArrayType>(group, rows, |row| text(row.id))?;
     optional(group, rows, |row| row.hash.map(|id| ByteArray::from(id.0.to_vec())))?;
     optional(group, rows, |row| row.prev_hash.map(|id| ByteArray::from(id.0.to_vec())))?;
@@ -290,6 +291,11 @@ fn write_group(
     optional(group, rows, |row| row.after.map(text))?;
     optional(group, rows, |row| row.told.map(|told| text(&told.changes)))?;
     optional(group, rows, |row| row.told?.arrays.as_deref().map(text))
+}
+
+/// The second part of a place is an account, a cluster or the like, and the third a region or namespace in it.
+fn part(place: &str, number: usize) -> Option<&str> {
+    place.split('/').nth(number).filter(|part| *part != NOWHERE && *part != GLOBAL)
 }
 
 /// How many values are handed over at once: enough to be fast, few enough that a column is never held twice.

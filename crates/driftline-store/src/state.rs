@@ -32,8 +32,13 @@ pub(crate) fn hash_key(key: KeyRef<'_>) -> Hash {
 }
 
 fn hash_parts(kind: &[u8], place: &[u8], id: &[u8]) -> Hash {
-    let hasher = Sha256::new().chain_update(kind).chain_update([0]).chain_update(place).chain_update([0]);
-    half(&hasher.chain_update(id).finalize())
+    // With their lengths, so that no part can end in the next one.
+    let mut hasher = Sha256::new();
+    for part in [kind, place, id] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    half(&hasher.finalize())
 }
 
 pub(crate) fn hash_line(line: &[u8]) -> Hash {

@@ -339,8 +339,8 @@ fn row_digest(key: &ResourceKey, content: driftline_core::ContentId) -> [u64; 4]
     use sha2::{Digest, Sha256};
     let mut hasher = Sha256::new_with_prefix(b"driftline/row/v1\0");
     for part in [key.kind.as_bytes(), key.place.as_str().as_bytes(), key.id.as_bytes()] {
+        hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part);
-        hasher.update([0]);
     }
     hasher.update(content.0);
     let digest = hasher.finalize();

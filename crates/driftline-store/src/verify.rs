@@ -154,5 +154,11 @@ fn check_row(row: &Row, path: &str) -> Result<(), StoreError> {
         Ok(())
     };
     check(&row.before)?;
-    check(&row.after)
+    check(&row.after)?;
+    let mut again = Row { told: None, ..row.clone() };
+    again.tell_changes();
+    if again.told != row.told {
+        return Err(StoreError::damaged(path, format!("what is told of {} is not what its images differ in", row.key)));
+    }
+    Ok(())
 }

@@ -33,10 +33,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "DRIFTLINE_COLOR", value_enum, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
     /// Print the result and errors, nothing else.
-    #[arg(short, long, global = true, env = "DRIFTLINE_QUIET")]
+    #[arg(short, long, global = true, env = "DRIFTLINE_QUIET", value_parser = clap::builder::FalseyValueParser::new())]
     pub quiet: bool,
     /// Say more about what is being done.
-    #[arg(short, long, global = true, env = "DRIFTLINE_VERBOSE")]
+    #[arg(short, long, global = true, env = "DRIFTLINE_VERBOSE", value_parser = clap::builder::FalseyValueParser::new())]
     pub verbose: bool,
 }
 
@@ -86,6 +86,7 @@ pub(crate) enum Command {
 pub(crate) enum Observe {
     /// Read an observation from a file: one JSON object, or NDJSON with a header line. `-` is standard input.
     File {
+        /// The files, one after the other.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
         #[command(flatten)]
@@ -93,6 +94,7 @@ pub(crate) enum Observe {
     },
     /// Run a program and read the observation it prints. Nothing is committed if it fails.
     Command {
+        /// The program and its arguments, after `--`.
         #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
         #[command(flatten)]
@@ -108,10 +110,10 @@ pub(crate) enum Observe {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PermissionArgs {
     /// Commit an observation without resources although the one before had some.
-    #[arg(long, env = "DRIFTLINE_ALLOW_EMPTY")]
+    #[arg(long, env = "DRIFTLINE_ALLOW_EMPTY", value_parser = clap::builder::FalseyValueParser::new())]
     pub allow_empty: bool,
     /// Commit an observation that was taken before the newest one.
-    #[arg(long, env = "DRIFTLINE_ALLOW_OLDER")]
+    #[arg(long, env = "DRIFTLINE_ALLOW_OLDER", value_parser = clap::builder::FalseyValueParser::new())]
     pub allow_older: bool,
 }
 
@@ -122,13 +124,13 @@ pub(crate) enum Baseline {
         /// The baseline's name [default: main, or the configuration's].
         name: Option<String>,
         /// Only this source; repeatable. The other sources stay pinned as they are.
-        #[arg(long, value_name = "SOURCE")]
+        #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
         source: Vec<String>,
         /// This version instead of the newest; needs exactly one --source unless there is only one.
-        #[arg(long, value_name = "N", conflicts_with = "at")]
+        #[arg(long, value_name = "N", env = "DRIFTLINE_PIN_VERSION")]
         version: Option<u64>,
         /// The versions that were the newest at this time.
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
         at: Option<String>,
     },
     /// All baselines.
@@ -141,16 +143,16 @@ pub(crate) enum Baseline {
         #[arg(value_name = "RESOURCE", required = true)]
         resources: Vec<String>,
         /// Only this property: a JSON pointer, as `drift` prints it.
-        #[arg(long, value_name = "POINTER")]
+        #[arg(long, value_name = "POINTER", env = "DRIFTLINE_PATH")]
         path: Option<String>,
         /// Why; it is kept.
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", env = "DRIFTLINE_REASON")]
         reason: String,
         /// Which baseline.
         #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
         baseline: Option<String>,
         /// Only as this source sees it.
-        #[arg(long, value_name = "SOURCE")]
+        #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE")]
         source: Option<String>,
     },
     /// Forget a baseline. Versions stay.
@@ -170,19 +172,19 @@ pub(crate) enum FailOn {
 #[derive(Debug, Args)]
 pub(crate) struct DriftArgs {
     /// Which baseline to compare with.
-    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE", conflicts_with_all = ["since", "between"])]
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
     pub baseline: Option<String>,
     /// Only this source; repeatable.
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
     pub source: Vec<String>,
     /// The live side as it was at this time: `2026-06-29`, `2026-06-29T10:00:00Z`, or `2h` for two hours ago.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
     pub at: Option<String>,
     /// What was live at this time, instead of a baseline, is what is expected.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
     pub since: Option<String>,
     /// Compare two versions (`v3 v5`) or two times.
-    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["at", "since"])]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
     pub between: Option<Vec<String>>,
     #[command(flatten)]
     pub shown: ShownArgs,
@@ -193,11 +195,11 @@ pub(crate) struct DriftArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShownArgs {
     /// Only resources for which this CEL expression is true; it sees type, place, account, region, id, source,
-    /// status, kind and changes. Example: `type.startsWith("AWS::EC2::") && status == "drifted"`
+    /// status, kind, changes and excused. Example: `type.startsWith("AWS::EC2::") && status == "drifted"`
     #[arg(long = "where", value_name = "CEL", env = "DRIFTLINE_WHERE")]
     pub filter: Option<String>,
-    /// List what is in sync, too.
-    #[arg(long)]
+    /// List what is in sync, too, and every excused difference.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
     pub all: bool,
     /// How many resources of each status a table or Markdown lists; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 50, env = "DRIFTLINE_LIMIT")]
@@ -207,13 +209,13 @@ pub(crate) struct ShownArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct VerdictArgs {
     /// What makes the exit code 2.
-    #[arg(long, value_enum, default_value = "drifted", env = "DRIFTLINE_FAIL_ON")]
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "drifted", env = "DRIFTLINE_FAIL_ON")]
     pub fail_on: FailOn,
     /// Exit with 3 when nothing drifted but something was not checked.
-    #[arg(long, env = "DRIFTLINE_STRICT")]
+    #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
     pub strict: bool,
     /// Exit with 0 whatever was found.
-    #[arg(long, env = "DRIFTLINE_EXIT_ZERO")]
+    #[arg(long, env = "DRIFTLINE_EXIT_ZERO", value_parser = clap::builder::FalseyValueParser::new())]
     pub exit_zero: bool,
 }
 
@@ -242,10 +244,10 @@ pub(crate) struct VelocityArgs {
     #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
     pub baseline: Option<String>,
     /// Only this source; repeatable.
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
     pub source: Vec<String>,
     /// The end of the time windows [default: now].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
     pub at: Option<String>,
 }
 
@@ -260,7 +262,7 @@ pub(crate) struct LogArgs {
     /// Only this source.
     pub source: Option<String>,
     /// How many versions of each source, the newest first; 0 for all.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, env = "DRIFTLINE_LOG_LIMIT")]
     pub limit: usize,
 }
 
@@ -276,7 +278,7 @@ pub(crate) struct GcArgs {
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_GRACE")]
     pub grace: Option<String>,
     /// Only say what would be dropped.
-    #[arg(long)]
+    #[arg(long, env = "DRIFTLINE_DRY_RUN", value_parser = clap::builder::FalseyValueParser::new())]
     pub dry_run: bool,
 }
 

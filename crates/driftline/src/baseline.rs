@@ -12,11 +12,12 @@ use serde::Serialize;
 use crate::args::Baseline;
 use crate::drift::{is_named, parse_sources};
 use crate::error::{CommandError, CommandResult};
-use crate::output::{BOLD, DIM, GREEN, Page, Show, columns, markdown_cell, visible};
+use crate::output::{BOLD, DIM, GREEN, Page, Show, columns, count, markdown_cell, visible};
 use crate::report::shown;
 use crate::settings::Settings;
 use crate::surroundings::text_variable;
 use crate::time::{ago, parse_moment};
+use crate::upkeep::Plain;
 
 pub(crate) fn run(settings: &Settings, command: Baseline) -> CommandResult<()> {
     match command {
@@ -40,8 +41,8 @@ pub(crate) fn run(settings: &Settings, command: Baseline) -> CommandResult<()> {
             let mut store = Store::open(&settings.store)?;
             let name = settings.baseline(Some(&name))?;
             store.remove_baseline(&name, &person(), settings.now)?;
-            settings.printer.note(&format!("baseline `{name}` removed; versions stay"));
-            Ok(())
+            let json = serde_json::json!({"schema": "driftline.baselineRemoved/v1", "name": name});
+            settings.printer.print(&Plain { json, lines: vec![format!("baseline `{name}` removed; versions stay")] })
         }
     }
 }
@@ -75,6 +76,9 @@ fn set(
     if chosen.is_empty() {
         return Err(CommandError::new("there is nothing to pin: no source has a version yet")
             .hint("`driftline observe file FILE` takes the first observation"));
+    }
+    if version.is_some() && at.is_some() {
+        return Err(CommandError::new("`--version` and `--at` both say which version; give one"));
     }
     if version.is_some() && chosen.len() > 1 {
         return Err(
@@ -181,9 +185,10 @@ fn accept(
         }
     }
     store.accept(&name, &accepted, settings.now)?;
-    let text = accepted.iter().map(describe).collect::<Vec<_>>().join("\n");
-    settings.printer.note(&format!("accepted into `{name}`:\n{text}"));
-    Ok(())
+    let mut lines = vec![format!("accepted into `{name}`:")];
+    lines.extend(accepted.iter().map(describe));
+    let json = serde_json::json!({"schema": "driftline.accepted/v1", "baseline": name, "accepted": accepted});
+    settings.printer.print(&Plain { json, lines })
 }
 
 fn similar_finding(drift: &driftline_store::Drift, part: &str) -> Option<String> {
@@ -216,7 +221,7 @@ impl Show for Listing<'_> {
         for (name, one) in &self.baselines {
             let title = page.paint(BOLD, name.as_str());
             let about = format!("set {} by {}", ago(one.set_at, self.settings.now), one.set_by);
-            let counts = format!("{} sources pinned, {} accepted", one.pins.len(), one.accepted.len());
+            let counts = format!("{} pinned, {} accepted", count(one.pins.len(), "source"), one.accepted.len());
             writeln!(page, "{title}  {counts}  {}", page.paint(DIM, &about))?;
             if !self.details {
                 continue;

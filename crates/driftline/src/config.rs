@@ -287,7 +287,7 @@ pub(crate) struct Rules {
 
 impl Config {
     pub(crate) fn rules(&self, now: Timestamp) -> Rules {
-        let mut rules = driftline_core::rule::builtin();
+        let mut rules = driftline_sources::builtin::rules();
         let mut users = vec![None; rules.len()];
         for (at, entry) in self.rules.iter().enumerate() {
             if !entry.has_expired(now) {

@@ -1,7 +1,5 @@
 //! `demo`: the first document's story, told with bundled observations on a real store.
 
-use std::io::{self, Write};
-
 use driftline_core::{Observation, Properties};
 use driftline_store::Store;
 use driftline_store::draft::Permissions;
@@ -11,6 +9,7 @@ use crate::args::{DriftArgs, FailOn, ShownArgs, VerdictArgs};
 use crate::baseline::person;
 use crate::demo_data::{Pass, observations};
 use crate::error::{CommandError, CommandResult};
+use crate::output::write_out;
 use crate::seal::Sealer;
 use crate::settings::{DEFAULT_STORE, Settings};
 use crate::{drift, velocity};
@@ -27,31 +26,44 @@ pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
     let hours_before = settings.now - SignedDuration::from_hours(2);
 
     let mut store = Store::create(&settings.store)?;
-    step("Five observers look at an account: network, inventory, compliance, DNS, events.")?;
+    step(settings, "Five observers look at an account: network, inventory, compliance, DNS, events.")?;
     let count = commit(settings, &mut store, Pass::Baseline, day_before)?;
-    step(&format!("{count} resources are stored. What is there now becomes the baseline."))?;
+    step(settings, &format!("{count} resources are stored. What is there now becomes the baseline."))?;
     let pins = store.catalog().streams().filter_map(|(id, stream)| Some((id.clone(), stream.head()?.number))).collect();
     let name = settings.baseline(None)?;
     store.set_baseline(&name, &pins, &person(), day_before)?;
 
-    step("\nA day later they look again. Nothing was changed; pages came in another order, counters moved.\n")?;
+    step(
+        settings,
+        "\nA day later they look again. Nothing was changed; pages came in another order, counters moved.\n",
+    )?;
     commit(settings, &mut store, Pass::Unchanged, hours_before)?;
-    drift::run(settings, &drift_args())?;
+    if settings.printer.prints_table() {
+        drift::run(settings, &drift_args())?;
+    }
 
-    step("\nThen three things happen: a Lambda timeout is raised, a security group gets a rule, an EventBridge")?;
-    step("rule gets a second target. And while they look, AWS throttles one region.\n")?;
+    step(
+        settings,
+        "\nThen three things happen: a Lambda timeout is raised, a security group gets a rule, an EventBridge",
+    )?;
+    step(settings, "rule gets a second target. And while they look, AWS throttles one region.\n")?;
     commit(settings, &mut store, Pass::Drifted, settings.now)?;
     drift::run(settings, &drift_args())?;
 
-    step("")?;
+    if !settings.printer.prints_table() {
+        return Ok(());
+    }
+    step(settings, "")?;
     settings.printer.print(&velocity::compute(settings, &store, None, &[], settings.now, false)?)?;
 
     let at = match settings.store == std::path::Path::new(DEFAULT_STORE) {
         true => String::new(),
         false => format!(" --store {}", settings.store.display()),
     };
-    step(&format!(
-        "\nThe store is in `{}`. Try next:\n\
+    step(
+        settings,
+        &format!(
+            "\nThe store is in `{}`. Try next:\n\
          \x20 driftline{at} explain {LAMBDA}\n\
          \x20 driftline{at} history {LAMBDA}\n\
          \x20 driftline{at} baseline accept {LAMBDA} --path /timeout --reason 'the batch job needs it'\n\
@@ -59,8 +71,9 @@ pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
          \x20 driftline{at} log\n\
          \x20 driftline{at} verify\n\
          Your own infrastructure: `driftline observe file observation.json` (docs/observation.md).",
-        settings.store.display()
-    ))
+            settings.store.display()
+        ),
+    )
 }
 
 fn drift_args() -> DriftArgs {
@@ -75,12 +88,9 @@ fn drift_args() -> DriftArgs {
     }
 }
 
-/// The story goes where results go, between them.
-fn step(text: &str) -> CommandResult<()> {
-    match writeln!(io::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+/// The story goes where results go, between them; asked for another format, only the last drift report is printed.
+fn step(settings: &Settings, text: &str) -> CommandResult<()> {
+    if settings.printer.prints_table() { write_out(format!("{text}\n").as_bytes()) } else { Ok(()) }
 }
 
 /// Clears away an earlier demo; a store with anything else in it is left alone.

@@ -598,7 +598,7 @@ fn edge_attributes(how: &str, to: &Thing) -> Value {
 #[cfg(test)]
 mod tests {
     use driftline_core::judge::{Side, judge};
-    use driftline_core::{RuleBook, Status, rule};
+    use driftline_core::{RuleBook, Status};
 
     use super::*;
 
@@ -609,7 +609,7 @@ mod tests {
 
     /// What Driftline's own rules say of a later pass against the baseline, and of how many resources.
     fn findings(later: Pass) -> BTreeMap<String, usize> {
-        let book = RuleBook::new(rule::builtin());
+        let book = RuleBook::new(driftline_sources::builtin::rules());
         let mut findings = BTreeMap::new();
         for (baseline, live) in observed(Pass::Baseline).iter().zip(&observed(later)) {
             for key in baseline.resources().chain(live.resources()).map(|(key, _)| key).collect::<BTreeSet<_>>() {

@@ -229,8 +229,9 @@ fn finish(
         let owner = rule.owner.as_ref().map(|owner| format!(", owner {owner}")).unwrap_or_default();
         settings.printer.warn(&format!("{} has expired and no longer excuses anything{owner}", rule.name));
     }
-    for rule in &unused {
-        settings.printer.note(&format!("note: {} excused nothing", rule.name));
+    if !unused.is_empty() {
+        let names: Vec<&str> = unused.iter().map(|rule| rule.name.as_str()).collect();
+        settings.printer.note(&format!("note: excused nothing: {}", names.join(", ")));
     }
     let report = Report {
         now: settings.now,
@@ -241,6 +242,7 @@ fn finish(
         sources: &drift.sources,
         book: &settings.rules.book,
         limit: shown.limit,
+        all: shown.all,
         unused_rules: unused.iter().map(|rule| rule.name.as_str()).collect(),
         expired_rules: expired.iter().map(|rule| rule.name.as_str()).collect(),
         filter: shown.filter.clone(),
@@ -366,7 +368,7 @@ fn read_file<'s>(settings: &'s Settings, path: &Path, sealer: Sealer) -> Command
     };
     match plain::read(BufReader::with_capacity(1 << 20, file), &mut sink) {
         Ok(()) => Ok(sink),
-        Err(ReadError::Sink { line, source }) => Err(about(source.about(format!("line {line}")))),
+        Err(ReadError::Sink { place, source }) => Err(about(source.about(place))),
         Err(error) => Err(about(CommandError::new(error.to_string()))),
     }
 }

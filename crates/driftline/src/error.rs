@@ -78,7 +78,7 @@ impl From<StoreError> for CommandError {
             StoreError::NotAStore { .. } => told.hint("name an empty or missing folder, or one that Driftline made, with `--store`"),
             StoreError::NewerFormat { .. } => told.hint("use the newest driftline on this store; nothing in it was changed"),
             StoreError::Damaged { .. } => told
-                .hint("`driftline verify` checks the whole store; restore the named file from a copy of the store"),
+                .hint("restore the named file from a copy of the store; one under `view/` is derived and can be deleted"),
             StoreError::NoSuchBaseline(name) => told
                 .hint(format!("`driftline baseline set {name}` pins the newest version of every source"))
                 .hint("`driftline baseline list` shows those there are"),

@@ -37,6 +37,16 @@ fn resolve(store: &Store, text: &str) -> CommandResult<String> {
             }
         }
         many => {
+            // The name at the end of an id is what people remember.
+            let ends: Vec<&String> = many
+                .iter()
+                .filter(|id| {
+                    id.strip_suffix(text).is_some_and(|start| start.ends_with([':', '/'])) && !id.contains(' ')
+                })
+                .collect();
+            if let [only] = ends.as_slice() {
+                return Ok((*only).clone());
+            }
             let mut error = CommandError::new(format!("`{text}` is part of {} ids", many.len()));
             for id in many.iter().take(MOST) {
                 error = error.hint(format!("did you mean `{id}`?"));

@@ -8,6 +8,7 @@ use cel::{Context, Env, Program, Value as Cel};
 use driftline_core::Value;
 
 use crate::error::{CommandError, CommandResult};
+use crate::output::short;
 use crate::report::Entry;
 
 pub(crate) struct Filter {
@@ -20,7 +21,9 @@ impl Filter {
     pub(crate) fn new(text: &str) -> CommandResult<Self> {
         let env = Arc::new(Env::stdlib());
         let program = env.compile(text).map_err(|error| {
-            CommandError::new(error.to_string())
+            // The parser lists every token it would have taken; the first line says where it stopped.
+            let told = error.to_string();
+            CommandError::new(short(told.lines().next().unwrap_or_default(), 160))
                 .about(format!("`--where '{text}'` is not a CEL expression"))
                 .hint("example: --where 'type == \"AWS::Lambda::Function\" && status == \"drifted\"'")
         })?;
@@ -30,7 +33,7 @@ impl Filter {
     pub(crate) fn matches(&self, entry: &Entry<'_>) -> CommandResult<bool> {
         let mut context = Context::with_env(self.env.clone());
         let text = |text: &str| Cel::String(Arc::new(text.to_owned()));
-        let (account, region) = driftline_core::key::account_and_region(entry.key.place.as_str());
+        let (account, region) = driftline_sources::place::account_and_region(entry.key.place.as_str());
         context.add_variable_from_value("type", text(&entry.key.kind));
         context.add_variable_from_value("place", text(entry.key.place.as_str()));
         context.add_variable_from_value("id", text(&entry.key.id));
@@ -51,10 +54,15 @@ impl Filter {
             Cel::Map(members.into())
         });
         context.add_variable_from_value("changes", Cel::List(Arc::new(changes.collect())));
+        let excused = entry.excused.iter().map(|one| {
+            let members: HashMap<Key, Cel> = HashMap::from([("path".into(), text(&one.change.path.to_string()))]);
+            Cel::Map(members.into())
+        });
+        context.add_variable_from_value("excused", Cel::List(Arc::new(excused.collect())));
         let failed = |what: String| {
             CommandError::new(what)
                 .about(format!("`--where '{}'` cannot be answered for {}", self.text, entry.key))
-                .hint("the names are type, place, account, region, id, source, status, kind and changes")
+                .hint("the names are type, place, account, region, id, source, status, kind, changes and excused")
         };
         match self.program.execute(&context) {
             Ok(Cel::Bool(answer)) => Ok(answer),

@@ -35,10 +35,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     exit_on_signals();
-    let matches = Cli::command().get_matches();
-    let cli = match Cli::from_arg_matches(&matches) {
-        Ok(cli) => cli,
-        Err(error) => error.exit(),
+    let parsed = Cli::command().try_get_matches().and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        // Help and version are answers; anything else is an error, and 2 is taken: it means drift.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::ERROR } else { exit::IN_SYNC });
+        }
     };
     let fallback = Printer::plain(&cli.global);
     let outcome = Settings::resolve(&cli.global, |name| matches.value_source(name), surroundings::clock())
@@ -68,7 +72,9 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Doctor => upkeep::doctor(settings)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "driftline", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "driftline", &mut script);
+            output::write_out(&script)?;
         }
     }
     Ok(exit::IN_SYNC)

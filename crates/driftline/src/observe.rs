@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::args::{Observe, PermissionArgs};
 use crate::config::From as Origin;
 use crate::error::{CommandError, CommandResult};
-use crate::output::{GREEN, Page, Show, markdown_cell};
+use crate::output::{GREEN, Page, Show, count, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
@@ -160,11 +160,11 @@ fn commit_into(
     match (outcome, confirmed) {
         // A program that failed usually also printed something broken: its failure is the cause.
         (_, Err(error)) => return Err(error),
-        (Err(ReadError::Sink { line, source }), _) => {
+        (Err(ReadError::Sink { place, source }), _) => {
             return Err(match source {
-                Refusal::Store(error @ StoreError::Duplicate { .. }) => CommandError::from(error),
+                Refusal::Store(error @ StoreError::Duplicate { .. }) => CommandError::from(error).about(place),
                 Refusal::Store(error) => error.into(),
-                Refusal::Command(error) => error.about(format!("line {line}")),
+                Refusal::Command(error) => error.about(place),
             });
         }
         (Err(ReadError::Io(error)), _) => return Err(CommandError::because("reading it failed", &error)),
@@ -349,7 +349,7 @@ impl Line {
     fn summary(&self) -> String {
         let committed = &self.committed;
         let changes = &committed.changes;
-        let mut text = format!("{} resources", committed.rows);
+        let mut text = count(committed.rows, "resource");
         if committed.version > 1 {
             text += &format!(": {} changed, {} new, {} gone", changes.change, changes.add, changes.remove);
         }

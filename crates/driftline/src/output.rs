@@ -126,6 +126,11 @@ impl Printer {
         })
     }
 
+    /// Whether a person reads the result as a table on the terminal.
+    pub(crate) fn prints_table(&self) -> bool {
+        self.outputs.iter().any(|output| output.format == Format::Table && output.file.is_none())
+    }
+
     /// For errors that come before the settings are known to be good.
     pub(crate) fn plain(global: &Global) -> Self {
         Self {
@@ -147,13 +152,7 @@ impl Printer {
                 }
                 None => {
                     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-                    match write_as(output.format, what, &mut out, self.color).and_then(|()| out.flush()) {
-                        // Whoever reads has enough; that is no failure of ours.
-                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                        other => {
-                            other.map_err(|error| CommandError::because("cannot write to standard output", &error))?
-                        }
-                    }
+                    delivered(write_as(output.format, what, &mut out, self.color).and_then(|()| out.flush()))?;
                 }
             }
         }
@@ -197,6 +196,27 @@ impl Printer {
     pub(crate) fn shows_progress(&self) -> bool {
         self.talk >= Talk::Usual && io::stderr().is_terminal() && variable("CI").is_none()
     }
+}
+
+/// Bytes to standard output.
+pub(crate) fn write_out(bytes: &[u8]) -> CommandResult<()> {
+    delivered(io::stdout().lock().write_all(bytes))
+}
+
+/// Whoever reads and stops has enough; that is no failure of ours.
+fn delivered(outcome: io::Result<()>) -> CommandResult<()> {
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CommandError::because("cannot write to standard output", &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `1 resource`, `2 resources`.
+pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 fn talk(global: &Global) -> Talk {

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use driftline_core::compare::{Change, Excused};
-use driftline_core::key::account_and_region;
 use driftline_core::rule::RuleBook;
 use driftline_core::seal::is_sealed;
 use driftline_core::verdict::{DriftKind, Status};
 use driftline_core::{ResourceKey, Value, difference};
+use driftline_sources::place::account_and_region;
 use driftline_store::detect::{SourceReport, Tally};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::observe::Extents;
-use crate::output::{BOLD, CYAN, DIM, GREEN, Page, RED, Show, YELLOW, columns, markdown_cell, short, visible};
+use crate::output::{BOLD, CYAN, DIM, GREEN, Page, RED, Show, YELLOW, count, markdown_cell, short, visible};
 use crate::time::ago;
 
 /// One resource in the report.
@@ -68,6 +68,8 @@ pub(crate) struct Report<'a> {
     pub sources: &'a [SourceReport],
     pub book: &'a RuleBook,
     pub limit: usize,
+    /// Excused differences are listed, too.
+    pub all: bool,
     pub unused_rules: Vec<&'a str>,
     pub expired_rules: Vec<&'a str>,
     /// What `--where` said, if anything.
@@ -271,7 +273,7 @@ impl Report<'_> {
             tally.total()
         );
         if self.excused > 0 {
-            text += &format!("; {} differences excused by rules", self.excused);
+            text += &format!("; {} excused by rules", count(self.excused, "difference"));
         }
         if let Some(filter) = &self.filter {
             text += &format!("; only where {filter}");
@@ -279,13 +281,12 @@ impl Report<'_> {
         text
     }
 
-    /// What was not checked, by source, type, place and reason.
-    fn not_checked_groups(&self) -> BTreeMap<(&str, &str, &str, &str), usize> {
-        let mut groups = BTreeMap::new();
+    /// What was not checked: by source, place and reason, the types with their counts.
+    fn not_checked_groups(&self) -> BTreeMap<(&str, &str, &str), BTreeMap<&str, usize>> {
+        let mut groups: BTreeMap<_, BTreeMap<&str, usize>> = BTreeMap::new();
         for entry in self.of(Status::NotChecked) {
-            let group =
-                (entry.source, entry.key.kind.as_str(), entry.key.place.as_str(), entry.reason.unwrap_or_default());
-            *groups.entry(group).or_default() += 1;
+            let group = (entry.source, entry.key.place.as_str(), entry.reason.unwrap_or_default());
+            *groups.entry(group).or_default().entry(entry.key.kind.as_str()).or_default() += 1;
         }
         groups
     }
@@ -298,14 +299,19 @@ impl Report<'_> {
         explain: &str,
         sign: impl Fn(&Entry<'_>) -> (&'static str, anstyle::Style),
     ) -> io::Result<()> {
-        let count = self.of(status).count();
-        if count == 0 {
+        let total = self.of(status).count();
+        if total == 0 {
             return Ok(());
         }
         writeln!(page, "{title}  {}", page.paint(DIM, explain))?;
         for entry in self.of(status).take(self.limit()) {
             let (sign, style) = sign(entry);
-            let mut about = vec![entry.source.to_owned(), entry.key.place.to_string()];
+            let mut about = vec![entry.source.to_owned()];
+            // An ARN tells the place already.
+            let place = entry.key.place.as_str();
+            if !place.split('/').skip(1).all(|part| entry.key.id.contains(part)) {
+                about.push(place.to_owned());
+            }
             if let Some(kind) = entry.kind.filter(|kind| *kind == DriftKind::Deleted) {
                 about.insert(0, kind.name().to_owned());
             }
@@ -322,9 +328,14 @@ impl Report<'_> {
             if changes.len() > 20 {
                 writeln!(page, "      … and {} more changes (`driftline explain` lists all)", changes.len() - 20)?;
             }
+            for one in entry.excused.iter().filter(|_| self.all) {
+                let rule = &self.book.rules()[one.rule];
+                let line = format!("excused ({}): {}", rule.kind.name(), change_line(&one.change));
+                writeln!(page, "      {}", page.paint(DIM, &line))?;
+            }
         }
-        if count > self.limit() {
-            writeln!(page, "  … and {} more (--limit 0 lists all, -o json has everything)", count - self.limit())?;
+        if total > self.limit() {
+            writeln!(page, "  … and {} more (--limit 0 lists all, -o json has everything)", total - self.limit())?;
         }
         writeln!(page)
     }
@@ -345,15 +356,13 @@ impl Show for Report<'_> {
             let title = page.paint(YELLOW, &format!("NOT CHECKED {}", tally.not_checked));
             writeln!(page, "{title}  {}", page.paint(DIM, "one side did not look; never counted as in sync"))?;
             let groups = self.not_checked_groups();
-            let rows: Vec<Vec<String>> = groups
-                .iter()
-                .take(self.limit())
-                .map(|((source, kind, place, reason), count)| {
-                    vec![format!("? {count}"), (*kind).into(), (*place).into(), (*source).into(), (*reason).into()]
-                })
-                .collect();
-            for line in columns(&rows, 2) {
-                writeln!(page, "{line}")?;
+            for ((source, place, reason), types) in groups.iter().take(self.limit()) {
+                let all: usize = types.values().sum();
+                let types: Vec<String> = types.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+                let name = page.paint(YELLOW, &format!("? {all} in {place}"));
+                writeln!(page, "  {name} {}", page.paint(DIM, &format!("({source})")))?;
+                writeln!(page, "      {}", visible(&types.join(", ")))?;
+                writeln!(page, "      why: {}", visible(reason))?;
             }
             if groups.len() > self.limit() {
                 writeln!(page, "  … and {} more groups", groups.len() - self.limit())?;
@@ -464,9 +473,11 @@ impl Show for Report<'_> {
         let groups = self.not_checked_groups();
         if !groups.is_empty() {
             writeln!(out, "| not checked | type | place | source | why |\n|---|---|---|---|---|")?;
-            for ((source, kind, place, reason), count) in groups.iter().take(self.limit()) {
-                let cells = [kind, place, source, reason].map(|text| markdown_cell(text));
-                writeln!(out, "| {count} | {} |", cells.join(" | "))?;
+            for ((source, place, reason), types) in groups.iter().take(self.limit()) {
+                for (kind, count) in types {
+                    let cells = [kind, place, source, reason].map(|text| markdown_cell(text));
+                    writeln!(out, "| {count} | {} |", cells.join(" | "))?;
+                }
             }
             writeln!(out)?;
         }

@@ -36,7 +36,7 @@ pub(crate) struct Sealer {
 
 impl Sealer {
     pub(crate) fn new(store: &Path, expected: Option<&str>, configured: &[SecretPath]) -> Self {
-        let mut paths = seal::builtin();
+        let mut paths = driftline_sources::builtin::secrets();
         paths.extend(configured.iter().cloned());
         Self {
             store: store.to_owned(),

@@ -10,6 +10,7 @@ use crate::args::Global;
 use crate::config::{self, Config, Rules};
 use crate::error::{CommandError, CommandResult};
 use crate::output::Printer;
+use crate::surroundings::text_variable;
 
 /// Everything a command needs to know.
 #[derive(Debug)]
@@ -60,7 +61,8 @@ impl Settings {
 
     /// The baseline a command speaks of: as given, else as configured, else `main`.
     pub(crate) fn baseline(&self, given: Option<&str>) -> CommandResult<BaselineName> {
-        match given {
+        let from_environment = text_variable("DRIFTLINE_BASELINE");
+        match given.or(from_environment.as_deref()) {
             Some(name) => name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string())),
             None => Ok(self
                 .config

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::args::{GcArgs, LogArgs};
 use crate::drift::{is_named, parse_sources};
 use crate::error::{CommandError, CommandResult};
-use crate::output::{BOLD, DIM, GREEN, Page, RED, Show, YELLOW, columns, markdown_cell, visible};
+use crate::output::{BOLD, DIM, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, visible};
 use crate::seal;
 use crate::settings::{
     DEFAULT_BASELINE, DEFAULT_GRACE, DEFAULT_KEEP, DEFAULT_KEEP_LAST, DEFAULT_STALE_AFTER, Settings,
@@ -130,9 +130,9 @@ impl Show for Log<'_> {
 }
 
 /// A result that is one JSON object and a few lines.
-struct Plain {
-    json: Json,
-    lines: Vec<String>,
+pub(crate) struct Plain {
+    pub json: Json,
+    pub lines: Vec<String>,
 }
 
 impl Show for Plain {
@@ -160,7 +160,10 @@ pub(crate) fn verify(settings: &Settings) -> CommandResult<()> {
         "result: sound; {records} log records, {versions} versions, {rows} rows, {files} files, {bytes} bytes read and re-hashed"
     )];
     if orphans > 0 {
-        lines.push(format!("{orphans} files belong to no version (a commit was cut off); `driftline gc` deletes them"));
+        lines.push(format!(
+            "{} belong to no version (a commit was cut off, or retention dropped it); `driftline gc` deletes them",
+            count(orphans, "file")
+        ));
     }
     let json = json!({
         "schema": "driftline.verified/v1", "sound": true, "records": records, "versions": versions,
@@ -183,19 +186,19 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
     let verb = if args.dry_run { "would drop" } else { "dropped" };
     let mut lines = Vec::new();
     for (stream, versions) in dropped {
-        lines.push(format!("{stream}: {verb} {} versions ({})", versions.len(), ranges(versions)));
+        lines.push(format!("{stream}: {verb} {} ({})", count(versions.len(), "version"), ranges(versions)));
     }
     for (stream, versions) in pinned {
         lines.push(format!("{stream}: kept {} because a baseline pins it", ranges(versions)));
     }
     if !args.dry_run {
-        lines.push(format!("deleted {files_deleted} files, {bytes_deleted} bytes"));
+        lines.push(format!("deleted {}, {bytes_deleted} bytes", count(*files_deleted, "file")));
         if *files_waiting > 0 {
             lines.push(format!("{files_waiting} unneeded files are younger than the grace period and stay for now"));
         }
     }
-    let count: usize = dropped.values().map(Vec::len).sum();
-    lines.push(format!("result: {verb} {count} versions"));
+    let all: usize = dropped.values().map(Vec::len).sum();
+    lines.push(format!("result: {verb} {}", count(all, "version")));
     let json = json!({
         "schema": "driftline.gc/v1", "dryRun": args.dry_run, "dropped": dropped, "pinned": pinned,
         "filesDeleted": files_deleted, "bytesDeleted": bytes_deleted, "filesWaiting": files_waiting,
@@ -378,14 +381,8 @@ impl Show for Checkup {
                 writeln!(page, "        {}", page.paint(DIM, hint))?;
             }
         }
-        let count = |health: Health| self.checks.iter().filter(|check| check.health == health).count();
-        writeln!(
-            page,
-            "result: {} ok, {} notices, {} bad",
-            count(Health::Good),
-            count(Health::Notice),
-            count(Health::Bad)
-        )
+        let with = |health: Health| self.checks.iter().filter(|check| check.health == health).count();
+        writeln!(page, "result: {} ok, {} notices, {} bad", with(Health::Good), with(Health::Notice), with(Health::Bad))
     }
 
     fn json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -426,12 +423,16 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
     let file = settings.config_name();
     let config = &settings.config;
     let duration = |value: Option<SignedDuration>, default: SignedDuration| {
-        let hours = value.unwrap_or(default).as_hours();
-        if hours % 24 == 0 && hours > 0 {
-            format!("{}d", hours / 24)
-        } else {
-            format!("{}m", value.unwrap_or(default).as_mins())
+        let minutes = value.unwrap_or(default).as_mins();
+        match minutes {
+            _ if minutes % (24 * 60) == 0 => format!("{}d", minutes / (24 * 60)),
+            _ if minutes % 60 == 0 => format!("{}h", minutes / 60),
+            _ => format!("{minutes}m"),
         }
+    };
+    let retention = |name: &'static str, variable: &str, value: String, given: bool| match text_variable(variable) {
+        Some(text) => Setting { name, value: text, from: variable.to_owned() },
+        None => Setting { name, value, from: if given { file.clone() } else { "default".to_owned() } },
     };
     let from = |given: bool| if given { file.clone() } else { "default".to_owned() };
     let baseline = match text_variable("DRIFTLINE_BASELINE") {
@@ -449,21 +450,14 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
             value: duration(config.stale_after, DEFAULT_STALE_AFTER),
             from: from(config.stale_after.is_some()),
         },
-        Setting {
-            name: "retention.keep",
-            value: duration(config.keep, DEFAULT_KEEP),
-            from: from(config.keep.is_some()),
-        },
-        Setting {
-            name: "retention.keep_last",
-            value: config.keep_last.unwrap_or(DEFAULT_KEEP_LAST).to_string(),
-            from: from(config.keep_last.is_some()),
-        },
-        Setting {
-            name: "retention.grace",
-            value: duration(config.grace, DEFAULT_GRACE),
-            from: from(config.grace.is_some()),
-        },
+        retention("retention.keep", "DRIFTLINE_KEEP", duration(config.keep, DEFAULT_KEEP), config.keep.is_some()),
+        retention(
+            "retention.keep_last",
+            "DRIFTLINE_KEEP_LAST",
+            config.keep_last.unwrap_or(DEFAULT_KEEP_LAST).to_string(),
+            config.keep_last.is_some(),
+        ),
+        retention("retention.grace", "DRIFTLINE_GRACE", duration(config.grace, DEFAULT_GRACE), config.grace.is_some()),
     ];
     for source in &config.sources {
         let value = match &source.from {
@@ -476,7 +470,11 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         let what = format!("{} {} ({})", rule.kind.name(), subject(rule), rule.reason);
         values.push(Setting { name: "rule", value: what, from: rule.origin.to_string() });
     }
-    for path in driftline_core::seal::builtin() {
+    for entry in config.rules.iter().filter(|entry| entry.has_expired(settings.now)) {
+        let what = format!("{} {}, expired", entry.rule.kind.name(), subject(&entry.rule));
+        values.push(Setting { name: "rule (not in force)", value: what, from: entry.name.clone() });
+    }
+    for path in driftline_sources::builtin::secrets() {
         values.push(Setting { name: "seal", value: format!("{} {}", path.kind, path.path), from: "builtin".into() });
     }
     for path in &config.seal {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use driftline_core::coverage::{Coverage, Outcome};
 use driftline_core::judge::{Judgement, Side, judge, not_checked};
-use driftline_core::rule::{Rule, RuleBook, RuleKind, Subject, builtin};
+use driftline_core::rule::{Rule, RuleBook, RuleKind, Subject};
 use driftline_core::verdict::Status;
 use driftline_core::{Origin, ResourceKey, StreamId, Value};
 use driftline_store::Store;
@@ -68,15 +68,18 @@ fn value(number: u8) -> Value {
 }
 
 fn book() -> RuleBook {
-    let mut rules = builtin();
-    rules.push(Rule {
+    let rule = |path: &str, kind: RuleKind| Rule {
         subject: Subject::default(),
-        path: "/tags".parse().unwrap(),
-        kind: RuleKind::Unordered,
+        path: path.parse().unwrap(),
+        kind,
         origin: Origin::Builtin,
         reason: "a test says so".into(),
-    });
-    RuleBook::new(rules)
+    };
+    RuleBook::new(vec![
+        rule("/**/approximateMessageCount", RuleKind::Volatile),
+        rule("/tags", RuleKind::Unordered),
+        rule("/deep/c", RuleKind::Ignore),
+    ])
 }
 
 /// What the model makes of an observation on top of the version before.
@@ -181,7 +184,7 @@ impl Run {
         let header = observation(&self.stream, now, coverage, []).header;
         let mut draft = self.store.draft(header, Some("test reader".into())).unwrap();
         let lines: Vec<String> = world.iter().map(|(key, value)| format!("{key} {}", value.to_json())).collect();
-        let bytes: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+        let bytes: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
         let mut known = Vec::new();
         draft.known(&bytes, &mut known);
         for (((key, value), known), line) in world.iter().zip(known).zip(bytes) {

@@ -1,0 +1,123 @@
+//! The invariants of ARCHITECTURE.md that only the tree itself can break.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sources_of(krate: &str) -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root().join("crates").join(krate).join("src"), &mut found);
+    assert!(!found.is_empty());
+    found
+}
+
+/// The lines that ship: no comments, no tests.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let shipped = text.split("#[cfg(test)]").next().unwrap_or(text);
+    shipped.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn the_core_does_no_io_reads_no_clock_has_no_async_and_names_no_vendor() {
+    let forbidden = [
+        "std::fs",
+        "std::net",
+        "std::env",
+        "std::process",
+        "std::io",
+        "std::time",
+        "::now()",
+        "async fn",
+        ".await",
+        "println!",
+        "aws",
+        "arn:",
+        "kubernetes",
+        "k8s",
+        "terraform",
+        "azure",
+        "lambda",
+    ];
+    for (path, text) in sources_of("driftline-core") {
+        if path.ends_with("compare_tests.rs") {
+            continue;
+        }
+        for line in code(&text) {
+            let line = line.to_lowercase();
+            for word in forbidden {
+                assert!(!line.contains(word), "{}: `{word}` in: {line}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn crates_depend_only_downwards() {
+    let allowed: &[(&str, &[&str])] = &[
+        ("driftline-core", &[]),
+        ("driftline-store", &["driftline-core"]),
+        ("driftline-sources", &["driftline-core"]),
+        ("driftline-bench", &[]),
+        ("driftline", &["driftline-core", "driftline-store", "driftline-sources"]),
+    ];
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let manifest = fs::read_to_string(root().join("crates").join(&name).join("Cargo.toml")).unwrap();
+        let (_, allowed) =
+            allowed.iter().find(|(krate, _)| *krate == name).expect("a new crate gets its place here first");
+        let depends = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let depends = depends.split("\n[").next().unwrap_or_default();
+        for line in depends.lines().filter(|line| line.starts_with("driftline")) {
+            let on = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(allowed.contains(&on), "{name} depends on {on}");
+        }
+    }
+}
+
+#[test]
+fn every_path_that_a_document_names_is_there() {
+    let mut missing = Vec::new();
+    let mut documents = vec![root().join("README.md"), root().join("ARCHITECTURE.md"), root().join("CONTRIBUTING.md")];
+    for folder in ["docs", "docs/decisions"] {
+        documents.extend(fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    for document in documents.iter().filter(|path| path.extension().is_some_and(|ending| ending == "md")) {
+        let text = fs::read_to_string(document).unwrap();
+        for word in text.split(|char: char| char.is_whitespace() || "`()[]<>|,;'\"".contains(char)) {
+            let word = word.trim_end_matches(['.', ':', '#', '/']).split('#').next().unwrap_or_default();
+            let word = word.split("::").next().unwrap_or_default();
+            let is_path =
+                ["crates/", "docs/", "scripts/", "bench/", ".ci/"].iter().any(|start| word.starts_with(start));
+            if is_path && !word.contains(['*', '…', '{']) && !root().join(word).exists() {
+                missing.push(format!("{}: {word}", document.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn nothing_unfinished_is_committed() {
+    for krate in ["driftline-core", "driftline-store", "driftline-sources", "driftline", "driftline-bench"] {
+        for (path, text) in sources_of(krate) {
+            for word in ["TODO", "FIXME", "XXX", "unimplemented!"] {
+                assert!(!text.contains(word), "{word} in {}", path.display());
+            }
+        }
+    }
+}
