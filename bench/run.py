@@ -229,6 +229,9 @@ def baseline_drift(bench, store, far):
     for turn in range(3):
         copy = bench.data / f"copy-{turn}"
         shutil.copytree(store, copy)
+        key = store.with_name(store.name + ".key")
+        if key.exists():
+            shutil.copy(key, copy.with_name(copy.name + ".key"))
         pin = bench.in_store(copy, "baseline", "set", "main", "--source", SOURCE, "--version", 1)
         first = bench.in_store(copy, *ask, answer)
         bench.same("from version 1, first time", ("Driftline", report(bench)), ("DuckDB", far))

@@ -319,12 +319,13 @@ impl Draft<'_> {
             Ok(Step::Version(Box::new(record.clone())))
         });
         if !raced {
-            committed?;
+            committed.inspect_err(|_| self.store.take_back(record.base.iter()))?;
             let slots = pending.iter().zip(0..).map(|(one, row)| slot_of(one, row));
             self.keep_index(1, slots.collect());
             return Ok(committed_summary(&record));
         }
         // Someone else began this stream meanwhile: what we saw becomes the next version of it.
+        self.store.discard(record.base.iter());
         let mut again = self.store.draft(self.header.clone(), None)?;
         for one in &pending {
             let text: driftline_core::Value =
@@ -385,7 +386,7 @@ impl Draft<'_> {
             }
             Ok(())
         };
-        self.store.append(now, |store| {
+        let outcome = self.store.append(now, |store| {
             let head =
                 store.catalog.stream(&stream)?.head().cloned().ok_or(StoreError::NoSuchStream(stream.clone()))?;
             if head.number != parent.number {
@@ -396,7 +397,9 @@ impl Draft<'_> {
                 rows = rebase(std::mem::take(&mut rows), theirs, header);
                 parent = head;
                 raced = true;
-                done = None;
+                if let Some((record, _)) = done.take() {
+                    store.discard(record.delta.iter().chain(&record.base));
+                }
             }
             if let Some((record, _)) = &done {
                 return Ok(Step::Version(Box::new(record.clone())));
@@ -405,7 +408,11 @@ impl Draft<'_> {
             let record = version_record(store, &blank, &parent, &rows)?;
             done = Some((record.clone(), parent.number));
             Ok(Step::Version(Box::new(record)))
-        })?;
+        });
+        if let (Err(_), Some((record, _))) = (&outcome, &done) {
+            self.store.take_back(record.delta.iter().chain(&record.base));
+        }
+        outcome?;
         let (record, previous) = done.expect("append made a step before it succeeded");
         let rows: Vec<Row> = rows.into_values().collect();
         self.store.follow_views(&record.stream, previous, record.version, &rows);

@@ -68,8 +68,21 @@ impl Store {
     fn load(location: Location) -> Result<Self, StoreError> {
         let catalog = latest_snapshot(&location)?.unwrap_or_default();
         let mut store = Self { location, catalog, tuning: Tuning::default() };
+        store.check_snapshot()?;
         store.refresh()?;
         Ok(store)
+    }
+
+    /// The sum of a log must end where the log itself says: the last record it counts is read and compared.
+    fn check_snapshot(&mut self) -> Result<(), StoreError> {
+        let Some(last) = self.catalog.next.checked_sub(1) else { return Ok(()) };
+        let path = log::record_path(last);
+        let record = log::decode(last, &self.location.get(&path)?, &self.name())?;
+        if record.check != self.catalog.last_check {
+            // Of another log, or one that was replaced: the log itself is what counts.
+            self.catalog = Catalog::default();
+        }
+        Ok(())
     }
 
     /// The same store, doing things early or late.
@@ -188,6 +201,22 @@ impl Store {
         Ok(FileRef { path, size, rows: count, checksums })
     }
 
+    /// Deletes files of ours that no record came to refer to. If that is not certain they stay, and `gc` sees to them.
+    pub(crate) fn take_back<'a>(&mut self, files: impl Iterator<Item = &'a FileRef>) {
+        if self.refresh().is_ok() {
+            self.discard(files);
+        }
+    }
+
+    /// Deletes files that no record refers to.
+    pub(crate) fn discard<'a>(&self, files: impl Iterator<Item = &'a FileRef>) {
+        for file in files {
+            if !self.catalog.files().any(|known| known.path == file.path) {
+                let _ = self.location.delete(&file.path);
+            }
+        }
+    }
+
     /// A file read whole and checked; for files that are small or all of which is needed.
     pub(crate) fn read_whole(&self, file: &FileRef) -> Result<Segment, StoreError> {
         let bytes = self.location.get(&file.path)?;
@@ -232,7 +261,7 @@ impl Store {
     }
 }
 
-fn coverage_path(name: &str) -> String {
+pub(crate) fn coverage_path(name: &str) -> String {
     format!("{COVERAGE}/{name}.json.zst")
 }
 

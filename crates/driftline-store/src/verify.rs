@@ -59,6 +59,12 @@ impl Store {
             verified.bytes += listed.size;
         }
         for (id, stream) in catalog.streams() {
+            for version in stream.versions() {
+                let path = crate::store::coverage_path(&version.coverage);
+                if !named.contains(&path) {
+                    return Err(StoreError::damaged(path, "the file is missing"));
+                }
+            }
             let mut state: BTreeMap<ResourceKey, (ContentId, bool)> = BTreeMap::new();
             let mut digest = StateDigest::default();
             for version in stream.versions() {

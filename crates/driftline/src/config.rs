@@ -147,7 +147,7 @@ pub(crate) fn load(named: Option<&Path>) -> CommandResult<Config> {
 }
 
 fn parse(text: &str, path: &Path) -> CommandResult<Config> {
-    let raw: RawConfig = toml::from_str(text).map_err(|error| CommandError::new(error.to_string().trim_end()))?;
+    let raw: RawConfig = toml::from_str(text).map_err(|error| CommandError::laid_out(error.to_string().trim_end()))?;
     let file = path.display();
     let duration = |name: &str, text: Option<String>| {
         text.map(|text| parse_duration(&text).map_err(|error| error.about(format!("`{name}`")))).transpose()

@@ -28,6 +28,16 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     let sources = parse_sources(&args.source)?;
     let (mut question, expected) = question(settings, &store, args)?;
     restrict(&store, &mut question, &sources)?;
+    if question.pairs.is_empty() {
+        return Err(CommandError::new("there is nothing to compare: no source has a version from that time")
+            .hint("`driftline log` lists versions"));
+    }
+    let absent = store.catalog().streams().filter(|(id, _)| {
+        is_named(id, &sources) && args.between.is_none() && !question.pairs.iter().any(|pair| pair.stream == **id)
+    });
+    for (id, _) in absent {
+        settings.printer.warn(&format!("the source `{id}` has no version from that time and is no part of the answer"));
+    }
     for pair in question.pairs.iter().filter(|pair| pair.expected.is_none()) {
         settings.printer.warn(&format!(
             "the source `{}` has versions, but none that it could be compared with: all of it is not checked",
@@ -87,6 +97,11 @@ fn question(settings: &Settings, store: &Store, args: &DriftArgs) -> CommandResu
     let moment = |text: &Option<String>| text.as_ref().map(|text| parse_moment(text, settings.now)).transpose();
     let at = moment(&args.at)?;
     if let Some([a, b]) = args.between.as_deref() {
+        if args.at.is_some() || args.since.is_some() {
+            return Err(CommandError::new(
+                "`--between` names both sides; `--at` and `--since` have no place beside it",
+            ));
+        }
         let (a, b) = (Point::parse(a, settings.now)?, Point::parse(b, settings.now)?);
         let pairs = pairs_between(store, a, b);
         if pairs.is_empty() {
@@ -231,7 +246,7 @@ fn finish(
     }
     if !unused.is_empty() {
         let names: Vec<&str> = unused.iter().map(|rule| rule.name.as_str()).collect();
-        settings.printer.note(&format!("note: excused nothing: {}", names.join(", ")));
+        settings.printer.note(&format!("note: {} excused nothing", names.join(", ")));
     }
     let report = Report {
         now: settings.now,

@@ -5,6 +5,8 @@ use std::fmt;
 
 use driftline_store::StoreError;
 
+use crate::output::visible;
+
 /// An error with its causes, and hints.
 #[derive(Debug)]
 pub(crate) struct CommandError {
@@ -16,8 +18,15 @@ pub(crate) struct CommandError {
 pub(crate) type CommandResult<T> = Result<T, CommandError>;
 
 impl CommandError {
+    /// What is in the message may come from outside: it stays on its line.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), causes: Vec::new(), hints: Vec::new() }
+        Self { message: visible(&message.into()), causes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// A message that is laid out over several lines, by a library that we trust to do so.
+    pub(crate) fn laid_out(message: &str) -> Self {
+        let lines: Vec<String> = message.lines().map(visible).collect();
+        Self { message: lines.join("\n"), causes: Vec::new(), hints: Vec::new() }
     }
 
     /// Wraps an error in what was being done, keeping it as the cause.
@@ -28,7 +37,7 @@ impl CommandError {
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(visible(&hint.into()));
         self
     }
 
@@ -38,7 +47,7 @@ impl CommandError {
             let text = error.to_string();
             // Some libraries print their cause as part of their own message; once is enough.
             if !self.message.contains(&text) && !self.causes.iter().any(|known| known.contains(&text)) {
-                self.causes.push(text);
+                self.causes.push(visible(&text));
             }
             next = error.source();
         }
@@ -47,7 +56,7 @@ impl CommandError {
     /// The same error, said of something.
     pub(crate) fn about(mut self, what: impl fmt::Display) -> Self {
         self.causes.insert(0, std::mem::take(&mut self.message));
-        self.message = what.to_string();
+        self.message = visible(&what.to_string());
         self
     }
 }

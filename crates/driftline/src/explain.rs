@@ -178,7 +178,8 @@ impl Show for Explanation<'_> {
             };
             let kind = judgement.kind.map(|kind| format!(" ({})", kind.name())).unwrap_or_default();
             let status = page.paint(style, &format!("{}{kind}", judgement.status));
-            writeln!(page, "\n{} in {}, seen by {}: {status}", section.key.kind, section.key.place, section.stream)?;
+            let what = format!("{} in {}, seen by {}", section.key.kind, section.key.place, section.stream);
+            writeln!(page, "\n{}: {status}", visible(&what))?;
             let expected = section.expected.map_or_else(|| "no version".to_owned(), |number| format!("v{number}"));
             let versions = format!(
                 "  baseline `{}` has {expected}; live is v{}, taken {}; its extent was listed: {}",

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use driftline_core::{Header, SourceName};
@@ -81,13 +81,13 @@ fn observe_file(
     let name = if file == Path::new("-") { "standard input".to_owned() } else { format!("`{}`", file.display()) };
     let about = |error: CommandError| error.about(format!("cannot observe {name}"));
     if file == Path::new("-") {
-        return commit(settings, io::stdin().lock(), permissions, expected, || Ok(())).map_err(about);
+        return commit(settings, io::stdin().lock(), permissions, expected, |_| Ok(())).map_err(about);
     }
     let input = File::open(file).map_err(|error| about(CommandError::new(error.to_string())))?;
     if input.metadata().is_ok_and(|data| data.is_dir()) {
         return Err(about(CommandError::new("it is a folder")));
     }
-    commit(settings, BufReader::with_capacity(1 << 20, input), permissions, expected, || Ok(())).map_err(about)
+    commit(settings, BufReader::with_capacity(1 << 20, input), permissions, expected, |_| Ok(())).map_err(about)
 }
 
 fn observe_command(
@@ -105,12 +105,14 @@ fn observe_command(
         .spawn()
         .map_err(|error| about(CommandError::new(format!("`{program}` did not start: {error}"))))?;
     let output = child.stdout.take().expect("its standard output was piped above");
-    let outcome = commit(settings, BufReader::with_capacity(1 << 20, output), permissions, expected, || {
-        // Whatever it printed, a program that failed has not observed.
-        let status = child.wait()?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(CommandError::new(format!("the program failed ({status}); nothing was committed"))),
+    let outcome = commit(settings, BufReader::with_capacity(1 << 20, output), permissions, expected, |read| {
+        // Whatever it printed, a program that failed has not observed. One that we stopped listening to may go on
+        // printing and be stopped for that: then what it printed first is the cause.
+        let status = if read { child.wait()? } else { wait_a_moment(&mut child)? };
+        match status.code() {
+            Some(0) => Ok(()),
+            None if !read => Ok(()),
+            _ => Err(CommandError::new(format!("the program failed ({status}); nothing was committed"))),
         }
     });
     if outcome.is_err() {
@@ -120,13 +122,26 @@ fn observe_command(
     outcome.map_err(about)
 }
 
-/// Reads an observation into the store. `confirm` is asked after the last byte and before anything is committed.
+/// Gives a program that nobody listens to any more a moment to end by itself.
+fn wait_a_moment(child: &mut Child) -> io::Result<ExitStatus> {
+    for _ in 0..100 {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill()?;
+    child.wait()
+}
+
+/// Reads an observation into the store. `confirm` is told whether reading went well, and asked before anything is
+/// committed.
 fn commit(
     settings: &Settings,
     input: impl BufRead,
     permissions: PermissionArgs,
     expected: Option<&SourceName>,
-    confirm: impl FnOnce() -> CommandResult<()>,
+    confirm: impl FnOnce(bool) -> CommandResult<()>,
 ) -> CommandResult<Line> {
     let existed = settings.store.exists();
     let outcome = commit_into(settings, input, permissions, expected, confirm);
@@ -143,7 +158,7 @@ fn commit_into(
     input: impl BufRead,
     permissions: PermissionArgs,
     expected: Option<&SourceName>,
-    confirm: impl FnOnce() -> CommandResult<()>,
+    confirm: impl FnOnce(bool) -> CommandResult<()>,
 ) -> CommandResult<Line> {
     let mut store = Store::create(&settings.store)?;
     let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
@@ -156,7 +171,7 @@ fn commit_into(
     };
     let outcome = plain::read(input, &mut intake);
     intake.progress.end();
-    let confirmed = confirm();
+    let confirmed = confirm(outcome.is_ok());
     match (outcome, confirmed) {
         // A program that failed usually also printed something broken: its failure is the cause.
         (_, Err(error)) => return Err(error),

@@ -309,7 +309,7 @@ impl Report<'_> {
             let mut about = vec![entry.source.to_owned()];
             // An ARN tells the place already.
             let place = entry.key.place.as_str();
-            if !place.split('/').skip(1).all(|part| entry.key.id.contains(part)) {
+            if !(place.contains('/') && place.split('/').skip(1).all(|part| entry.key.id.contains(part))) {
                 about.push(place.to_owned());
             }
             if let Some(kind) = entry.kind.filter(|kind| *kind == DriftKind::Deleted) {

@@ -17,6 +17,8 @@ pub(crate) const KEY_VARIABLE: &str = "DRIFTLINE_SEAL_KEY";
 
 /// The key file lies beside the store, never in it: who is given the store is not given the key.
 pub(crate) fn key_file(store: &Path) -> PathBuf {
+    // `.` has no name of its own; the folder it stands for has.
+    let store = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
     let mut name = store.file_name().map_or_else(|| "driftline".into(), ToOwned::to_owned);
     name.push(".key");
     store.with_file_name(name)
@@ -122,8 +124,11 @@ pub(crate) fn existing_key(store: &Path) -> CommandResult<Option<SealKey>> {
         let key = parse_key(&text.to_string_lossy());
         return key.map(Some).ok_or_else(|| CommandError::new(format!("{KEY_VARIABLE} is not 64 hex digits")));
     }
-    let path = key_file(store);
-    match fs::read_to_string(&path) {
+    read_key(&key_file(store))
+}
+
+fn read_key(path: &Path) -> CommandResult<Option<SealKey>> {
+    match fs::read_to_string(path) {
         Ok(text) => parse_key(text.trim())
             .map(Some)
             .ok_or_else(|| CommandError::new(format!("the key file `{}` does not hold 64 hex digits", path.display()))),
@@ -157,22 +162,19 @@ fn create_key(path: &Path) -> CommandResult<SealKey> {
     };
     let bytes = random_bytes().map_err(failed)?;
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Written beside and then linked: whoever finds the file finds all of it, and only one can be first.
+    let written = path.with_extension(format!("key.{}", std::process::id()) + &text[..8]);
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(mut file) => {
-            writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(failed)?;
-            Ok(SealKey::new(bytes))
-        }
-        // Another process made it first; then theirs is the key.
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let text = fs::read_to_string(path).map_err(failed)?;
-            parse_key(text.trim()).ok_or_else(|| {
-                CommandError::new(format!("the key file `{}` does not hold 64 hex digits", path.display()))
-            })
-        }
+    let mut file = options.open(&written).map_err(failed)?;
+    let linked = writeln!(file, "{text}").and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&written, path));
+    let _ = fs::remove_file(&written);
+    match linked {
+        Ok(()) => Ok(SealKey::new(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => read_key(path)?
+            .ok_or_else(|| CommandError::new(format!("the key file `{}` was there and is gone", path.display()))),
         Err(error) => Err(failed(error)),
     }
 }
