@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// How much of a file one CRC covers.
-const BLOCK: usize = 64 * 1024;
+pub(crate) const BLOCK: u64 = 64 * 1024;
+const BLOCK_SIZE: usize = 64 * 1024;
 
 /// What a file's bytes must add up to: all of it, and each block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 
 impl Checksums {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let blocks = bytes.chunks(BLOCK).map(|block| format!("{:08x}", crc32fast::hash(block))).collect();
+        let blocks = bytes.chunks(BLOCK_SIZE).map(|block| format!("{:08x}", crc32fast::hash(block))).collect();
         Self { sha256: sha256_hex(bytes), blocks }
     }
 
@@ -32,13 +33,21 @@ impl Checksums {
         if bytes.len() as u64 != size {
             return Err(format!("it has {} bytes, not {size}", bytes.len()));
         }
-        for (at, block) in bytes.chunks(BLOCK).enumerate() {
-            let expected = self.blocks.get(at * 8..at * 8 + 8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+        self.verify_blocks(bytes, 0)?;
+        Err("its blocks are as recorded but their whole is not: the record itself is damaged".into())
+    }
+
+    /// Says what is wrong with some whole blocks of a file, the first of which begins at `start`.
+    pub(crate) fn verify_blocks(&self, bytes: &[u8], start: u64) -> Result<(), String> {
+        let first = usize::try_from(start / BLOCK).map_err(|error| error.to_string())?;
+        for (at, block) in bytes.chunks(BLOCK_SIZE).enumerate() {
+            let digits = (first + at) * 8;
+            let expected = self.blocks.get(digits..digits + 8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
             let found = crc32fast::hash(block);
             if expected == Some(found) {
                 continue;
             }
-            let start = at * BLOCK;
+            let start = (first + at) * BLOCK_SIZE;
             let syndrome = expected.unwrap_or(0) ^ found;
             return Err(match single_byte_error(block.len(), syndrome) {
                 Some((offset, flip)) => format!(
@@ -50,7 +59,7 @@ impl Checksums {
                 None => format!("the first bad byte is between bytes {start} and {}", start + block.len() - 1),
             });
         }
-        Err("its blocks are as recorded but their whole is not: the record itself is damaged".into())
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::draft::count_changes;
 use crate::error::StoreError;
 use crate::log::{FileRef, Rewritten, Step, Thinned};
 use crate::segment::{Row, Written};
-use crate::store::{COVERAGE, SEGMENTS, Store, VIEWS};
+use crate::store::{COVERAGE, PROBES, SEGMENTS, Store, VIEWS};
 
 /// What to keep. The newest version and every version a baseline pins are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Store {
             }
         };
         let before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
-        for folder in [SEGMENTS, COVERAGE, VIEWS] {
+        for folder in [SEGMENTS, COVERAGE, VIEWS, PROBES] {
             for listed in self.location.list(folder)? {
                 let keep = needed.contains(&listed.path)
                     || (views.contains(&listed.path) && useful(&listed.path))

@@ -113,6 +113,14 @@ impl Location {
         }
     }
 
+    pub fn exists(&self, path: &str) -> Result<bool, StoreError> {
+        match block_on(self.store.head(&Path::from(path))) {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(source) => Err(StoreError::Io { action: "look for", path: path.to_owned(), source }),
+        }
+    }
+
     pub fn get_range(&self, path: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
         block_on(self.store.get_range(&Path::from(path), range)).map_err(|source| StoreError::Io {
             action: "read",

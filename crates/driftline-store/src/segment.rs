@@ -19,8 +19,10 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
+use crate::check::BLOCK;
 use crate::error::StoreError;
 use crate::location::Location;
+use crate::log::FileRef;
 use crate::net::{Known, NetRow};
 
 /// What a resource looked like at one version.
@@ -332,16 +334,16 @@ fn optional(
     column.close()
 }
 
-/// Reads ranges of a file in the store as Parquet asks for them.
+/// Reads ranges of a file in the store as Parquet asks for them. Whole blocks are read and checked, so that no
+/// damaged byte is ever looked at.
 struct Remote {
     location: Location,
-    path: String,
-    size: u64,
+    file: FileRef,
 }
 
 impl Length for Remote {
     fn len(&self) -> u64 {
-        self.size
+        self.file.size
     }
 }
 
@@ -350,8 +352,7 @@ impl ChunkReader for Remote {
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         // Only page headers are read this way, when a file has no offset index; ours all have one.
-        let end = (start + 64 * 1024).min(self.size);
-        Ok(std::io::Cursor::new(self.range(start, end)?))
+        Ok(std::io::Cursor::new(self.range(start, (start + BLOCK).min(self.file.size))?))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -361,7 +362,19 @@ impl ChunkReader for Remote {
 
 impl Remote {
     fn range(&self, start: u64, end: u64) -> Result<Bytes, ParquetError> {
-        self.location.get_range(&self.path, start..end).map_err(|error| ParquetError::External(Box::new(error)))
+        let first = start / BLOCK * BLOCK;
+        let last = end.next_multiple_of(BLOCK).min(self.file.size);
+        let blocks = self
+            .location
+            .get_range(&self.file.path, first..last)
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
+        self.file.checksums.verify_blocks(&blocks, first).map_err(ParquetError::General)?;
+        let inside = |at: u64| usize::try_from(at - first).map_err(|error| ParquetError::External(Box::new(error)));
+        let (from, to) = (inside(start)?, inside(end)?);
+        if to > blocks.len() {
+            return Err(ParquetError::General(format!("it ends before byte {end}")));
+        }
+        Ok(blocks.slice(from..to))
     }
 }
 
@@ -416,8 +429,8 @@ impl Segment {
     }
 
     /// Opens a file of which only what is asked for will be read.
-    pub(crate) fn open(location: &Location, path: &str, size: u64) -> Result<Self, StoreError> {
-        Self::open_reader(path, Remote { location: location.clone(), path: path.to_owned(), size })
+    pub(crate) fn open(location: &Location, file: &FileRef) -> Result<Self, StoreError> {
+        Self::open_reader(&file.path, Remote { location: location.clone(), file: file.clone() })
     }
 
     fn open_reader(path: &str, chunks: impl ChunkReader + 'static) -> Result<Self, StoreError> {

@@ -21,6 +21,8 @@ use crate::segment::{Segment, Written};
 pub(crate) const SEGMENTS: &str = "seg";
 pub(crate) const COVERAGE: &str = "coverage";
 pub(crate) const VIEWS: &str = "view";
+/// What a check-up that was cut off may leave; `gc` deletes it.
+pub(crate) const PROBES: &str = "probe";
 const SNAPSHOTS: &str = "view/catalog";
 
 /// How often a commit starts over because others came first, before it gives up.
@@ -114,7 +116,7 @@ impl Store {
 
     /// Whether this place keeps the one promise we need: a file that is there is not replaced.
     pub fn probe(&self) -> Result<bool, StoreError> {
-        let path = format!("{VIEWS}/probe-{:016x}", random());
+        let path = format!("{PROBES}/{:016x}", random());
         let first = self.location.put_if_absent(&path, "1")?;
         let second = self.location.put_if_absent(&path, "2")?;
         self.location.delete(&path)?;
@@ -135,9 +137,15 @@ impl Store {
             let path = log::record_path(number);
             // Read back before it is there for all: a record that cannot be read would end the store.
             let record = log::decode(number, &bytes, &self.name())?;
-            let created = self.location.put_if_absent(&path, bytes.clone())?;
-            // A reply may be lost after the record was written: then it is there already, and it is ours.
-            if created || self.location.get(&path)? == bytes {
+            let created = self.location.put_if_absent(&path, bytes.clone());
+            // Whether it was created is what the record itself says: a reply may be lost, or an error be told of
+            // something that came after it was there for all to see.
+            let ours =
+                matches!(created, Ok(true)) || self.location.get_if_present(&path)?.is_some_and(|found| found == bytes);
+            if !ours {
+                created?;
+            }
+            if ours {
                 self.catalog.apply(record)?;
                 self.snapshot_if_due();
                 return Ok(());
@@ -197,7 +205,10 @@ impl Store {
     ) -> Result<FileRef, StoreError> {
         let path = format!("{SEGMENTS}/{stream}/{version:010}-{:016x}.parquet", random());
         let (size, checksums) = (bytes.len() as u64, Checksums::of(&bytes));
-        self.location.put_if_absent(&path, bytes)?;
+        // A put can fail after the file is there; it is ours alone, so it can be taken away again.
+        self.location.put_if_absent(&path, bytes).inspect_err(|_| {
+            let _ = self.location.delete(&path);
+        })?;
         Ok(FileRef { path, size, rows: count, checksums })
     }
 
@@ -226,7 +237,7 @@ impl Store {
 
     /// A file of which only some columns and rows will be read.
     pub(crate) fn read_parts(&self, file: &FileRef) -> Result<Segment, StoreError> {
-        Segment::open(&self.location, &file.path, file.size)
+        Segment::open(&self.location, file)
     }
 
     /// What a version looked at.
@@ -241,7 +252,9 @@ impl Store {
         let name = sha256_hex(&bytes)[..32].to_owned();
         let path = coverage_path(&name);
         // Equal coverage is the same file, and most passes of a source cover the same.
-        self.location.put_if_absent(&path, bytes)?;
+        if !self.location.exists(&path)? {
+            self.location.put_if_absent(&path, bytes)?;
+        }
         Ok(name)
     }
 
