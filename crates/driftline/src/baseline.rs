@@ -157,10 +157,15 @@ fn accept(
                 Some(path) => {
                     let touches =
                         |change: &driftline_core::Change| change.path.is_within(path) || path.is_within(&change.path);
-                    if !finding.changes().iter().any(touches) {
+                    let changes = finding.changes();
+                    if !changes.iter().any(touches) {
                         continue;
                     }
-                    live.as_ref().and_then(|live| path.find(live)).cloned()
+                    // A change names its place as the baseline has it; in a list without order, live has it elsewhere.
+                    match changes.into_iter().find(|change| change.path == *path) {
+                        Some(change) => change.actual,
+                        None => live.as_ref().and_then(|live| path.find(live)).cloned(),
+                    }
                 }
             };
             accepted.push(Accepted {

@@ -25,7 +25,16 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
     match command {
         Observe::File { files, permissions } => {
             for file in &files {
-                report.committed.push(observe_file(settings, file, permissions, None)?);
+                match observe_file(settings, file, permissions, None) {
+                    Ok(line) => report.committed.push(line),
+                    Err(error) => {
+                        // What was committed before stays committed, and is said.
+                        if !report.committed.is_empty() {
+                            settings.printer.print(&report)?;
+                        }
+                        return Err(error);
+                    }
+                }
             }
         }
         Observe::Command { command, permissions } => {
