@@ -112,6 +112,31 @@ fn every_path_that_a_document_names_is_there() {
 }
 
 #[test]
+fn every_test_that_a_document_names_is_there() {
+    let folders = [
+        ("core/", "crates/driftline-core/src/"),
+        ("sources/", "crates/driftline-sources/src/"),
+        ("program/", "crates/driftline/src/"),
+        ("e2e/", "crates/driftline/tests/e2e/"),
+        ("store/", "crates/driftline-store/tests/store/"),
+        ("crates/", "crates/"),
+    ];
+    let mut named = 0;
+    for document in ["ARCHITECTURE.md", "docs/promises.md"] {
+        for quoted in fs::read_to_string(root().join(document)).unwrap().split('`').skip(1).step_by(2) {
+            let Some((file, test)) = quoted.split_once(": ").filter(|(file, _)| file.ends_with(".rs")) else {
+                continue;
+            };
+            let (short, long) = folders.iter().find(|(short, _)| file.starts_with(short)).expect("a folder of ours");
+            let text = fs::read_to_string(root().join(file.replacen(short, long, 1))).expect(file);
+            assert!(text.contains(&format!("fn {test}(")), "{document} names `{quoted}`, which is not there");
+            named += 1;
+        }
+    }
+    assert!(named > 20, "only {named} tests are named");
+}
+
+#[test]
 fn nothing_unfinished_is_committed() {
     for krate in ["driftline-core", "driftline-store", "driftline-sources", "driftline", "driftline-bench"] {
         for (path, text) in sources_of(krate) {

@@ -1,6 +1,8 @@
 //! The real program, end to end: what users type, what they see, and what stays on disk.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![expect(clippy::disallowed_methods, reason = "tests are told by their environment what is installed")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values to be given away")]
 
 mod bad_input;
 mod commands;
