@@ -1,6 +1,7 @@
 //! What was looked at, and how that went. Absence is a fact only inside a complete extent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +27,13 @@ pub const EVERY: &str = "*";
 /// The extents that an observation speaks of. An extent it does not speak of was not looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Coverage {
-    /// By type and then place, so that a look-up needs no owned key.
-    extents: BTreeMap<String, BTreeMap<String, Outcome>>,
+    /// By type and then place, so that a look-up needs no owned key. Most types are listed in the same places, and
+    /// share them.
+    extents: BTreeMap<String, Arc<Places>>,
 }
+
+/// How listing went in each place.
+pub type Places = BTreeMap<String, Outcome>;
 
 impl Coverage {
     pub fn new() -> Self {
@@ -44,9 +49,27 @@ impl Coverage {
 
     /// Two words on one extent: the worse one holds, in whatever order they came.
     pub fn record(&mut self, extent: Extent, outcome: Outcome) {
-        let slot = self.extents.entry(extent.kind).or_default().entry(extent.place).or_insert_with(|| outcome.clone());
+        let places = Arc::make_mut(self.extents.entry(extent.kind).or_default());
+        let slot = places.entry(extent.place).or_insert_with(|| outcome.clone());
         if outcome > *slot {
             *slot = outcome;
+        }
+    }
+
+    /// Types that were listed in the same places with the same outcomes, together.
+    pub fn groups(&self) -> BTreeMap<&Places, Vec<&str>> {
+        let mut groups: BTreeMap<&Places, Vec<&str>> = BTreeMap::new();
+        for (kind, places) in &self.extents {
+            groups.entry(places).or_default().push(kind);
+        }
+        groups
+    }
+
+    /// The opposite of [`Coverage::groups`]: all these types, in these places.
+    pub fn record_group(&mut self, kinds: impl IntoIterator<Item = String>, places: Places) {
+        let places = Arc::new(places);
+        for kind in kinds {
+            self.extents.insert(kind, places.clone());
         }
     }
 

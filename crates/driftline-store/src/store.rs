@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
 use bytes::Bytes;
-use driftline_core::coverage::Coverage;
-use driftline_core::{BaselineName, Extent, Outcome, ResourceKey, StreamId};
+use driftline_core::coverage::{Coverage, Places};
+use driftline_core::{BaselineName, Outcome, ResourceKey, StreamId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -299,20 +299,33 @@ pub(crate) fn is_named_after(path: &str, bytes: &[u8]) -> bool {
     digest.len() == 32 && sha256_hex(bytes).starts_with(digest)
 }
 
+/// Types that were listed in the same places, and how that went.
 #[derive(Serialize, Deserialize)]
 struct Listing {
+    types: Vec<String>,
+    places: Vec<Listed>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Listed {
     outcome: Outcome,
-    extents: BTreeMap<String, Vec<String>>,
+    places: Vec<String>,
 }
 
 fn encode_coverage(coverage: &Coverage) -> Bytes {
-    let mut by_outcome: BTreeMap<&Outcome, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    for (kind, place, outcome) in coverage.iter() {
-        by_outcome.entry(outcome).or_default().entry(kind.to_owned()).or_default().push(place.to_owned());
-    }
-    let listings: Vec<Listing> =
-        by_outcome.into_iter().map(|(outcome, extents)| Listing { outcome: outcome.clone(), extents }).collect();
-    let text = serde_json::to_vec(&listings).expect("strings and maps of them can be written as JSON");
+    let listing = |(places, types): (&Places, Vec<&str>)| {
+        let mut by_outcome: BTreeMap<&Outcome, Vec<String>> = BTreeMap::new();
+        for (place, outcome) in places {
+            by_outcome.entry(outcome).or_default().push(place.clone());
+        }
+        let listed = |(outcome, places): (&Outcome, Vec<String>)| Listed { outcome: outcome.clone(), places };
+        Listing {
+            types: types.into_iter().map(ToOwned::to_owned).collect(),
+            places: by_outcome.into_iter().map(listed).collect(),
+        }
+    };
+    let listings: Vec<Listing> = coverage.groups().into_iter().map(listing).collect();
+    let text = serde_json::to_vec(&listings).expect("strings and lists of them can be written as JSON");
     zstd::bulk::compress(&text, 9).expect("compressing memory to memory does not fail").into()
 }
 
@@ -327,12 +340,12 @@ pub(crate) fn decode_coverage(path: &str, name: &str, bytes: &[u8]) -> Result<Co
     }
     let listings: Vec<Listing> = serde_json::from_slice(&text).map_err(|error| StoreError::damaged(path, error))?;
     let mut coverage = Coverage::new();
-    for Listing { outcome, extents } in listings {
-        for (kind, places) in extents {
-            for place in places {
-                coverage.record(Extent { kind: kind.clone(), place }, outcome.clone());
-            }
-        }
+    for Listing { types, places } in listings {
+        let one = |listed: Listed| {
+            let outcome = listed.outcome;
+            listed.places.into_iter().map(move |place| (place, outcome.clone()))
+        };
+        coverage.record_group(types, places.into_iter().flat_map(one).collect());
     }
     Ok(coverage)
 }

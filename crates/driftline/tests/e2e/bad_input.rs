@@ -172,6 +172,31 @@ fn a_key_that_comes_twice_is_refused_and_both_places_are_named() {
 }
 
 #[test]
+fn a_bad_line_among_many_known_ones_is_named() {
+    let sandbox = Sandbox::new();
+    let resource = |at: usize| GOOD.replace("\"x\"", &format!("\"x{at}\"")).replace("{}", &format!("{{\"n\":{at}}}"));
+    // Enough that lines are known again by their bytes, and that they come in several pieces.
+    let all: Vec<String> = (0..20_000).map(resource).collect();
+    let feed = |lines_of: &[String]| sandbox.feed(lines(&lines_of.join("\n")).as_bytes(), ["observe", "file", "-"]);
+    feed(&all).succeeded().prints(&["20000 resources"]);
+    feed(&all).succeeded().prints(&["0 changed, 0 new, 0 gone"]);
+    let before = essence(&sandbox.store());
+    let with = |at: usize, line: &str| {
+        let mut lines = all.clone();
+        lines[at] = line.to_owned();
+        lines
+    };
+    feed(&with(17_654, "{\"canonicalId\": oops}")).refused(&["line 17656, column "]);
+    feed(&with(19_999, &all[3])).refused(&["`x3`", "resource 4", "resource 20000"]);
+    feed(&with(3, &all[19_999])).refused(&["`x19999`", "resource 4", "resource 20000"]);
+    feed(&with(9, &all[3].replace("3}", "7}"))).refused(&["`x3`", "resource 4", "resource 10"]);
+    assert_untouched(&sandbox.store(), &before);
+    feed(&with(9, &resource(9).replace("9}", "8}"))).succeeded().prints(&["1 changed, 0 new, 0 gone"]);
+    feed(&all[1..]).succeeded().prints(&["1 changed, 0 new, 1 gone"]);
+    sandbox.run(["verify"]).succeeded();
+}
+
+#[test]
 fn an_empty_observation_after_a_full_one_needs_a_word() {
     for form in [lines(""), object("")] {
         refused_here(&form, &["`test` is empty", "version 2 has 2 resources", "--allow-empty"]);

@@ -418,3 +418,21 @@ fn a_time_before_everything_is_not_in_sync() {
     let ran = sandbox.run(["drift", "--at", "2020-01-01", "--strict"]);
     assert_ne!(ran.code, 0, "nothing was compared, yet the answer is `in sync`:\n{}", ran.out);
 }
+
+#[test]
+fn a_store_can_have_any_name_that_a_folder_can_have() {
+    let sandbox = Sandbox::new();
+    for store in ["with blanks", "per%20cent", "#1", "é", "[a]{b}?*", "deep/er", "trailing/", "./dotted/../other"] {
+        let at = |arguments: &[&str]| sandbox.run(["--store", store].iter().chain(arguments));
+        for minute in 0..2 {
+            let file = sandbox.write("o.json", observation(minute, &[thing("a", json!({"n": minute}))]).to_string());
+            at(&["observe", "file", file.to_str().unwrap()]).succeeded();
+            if minute == 0 {
+                at(&["baseline", "set"]).succeeded();
+            }
+        }
+        at(&["drift"]).exited(2);
+        at(&["gc", "--keep", "1s", "--keep-last", "1", "--grace", "0s"]).succeeded();
+        at(&["verify"]).succeeded();
+    }
+}

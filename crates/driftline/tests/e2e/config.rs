@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{COMPLETE, Sandbox, counts, observation, observation_of, resource, thing};
+use crate::support::{COMPLETE, Sandbox, copy_folder, counts, observation, observation_of, resource, thing};
 
 /// A store whose one thing went from `before` to `after`.
 fn changed(before: Json, after: Json) -> Sandbox {
@@ -261,7 +261,8 @@ fn config_view_tells_of_retention_from_the_environment() {
 #[test]
 fn a_variable_stands_for_a_flag() {
     let sandbox = changed(json!({"x": 1}), json!({"x": 2}));
-    std::fs::rename(sandbox.store(), sandbox.path("elsewhere")).unwrap();
+    copy_folder(&sandbox.store(), &sandbox.path("elsewhere"));
+    std::fs::remove_dir_all(sandbox.store()).unwrap();
     let store = ("DRIFTLINE_STORE", "elsewhere");
     sandbox.run_with(&[store], ["drift"]).exited(2);
     sandbox.run_with(&[store, ("DRIFTLINE_OUTPUT", "json")], ["drift"]).exited(2).json();

@@ -5,13 +5,13 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Sandbox, observation, observation_of, skip, thing};
+use crate::support::{Sandbox, observation, observation_of, skip, thing, variable};
 
 const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/read_store.py");
 
 /// What both readers say of the store; they must agree.
 fn read(sandbox: &Sandbox) -> Option<Json> {
-    let Some(python) = std::env::var_os("DRIFTLINE_TEST_PYTHON") else {
+    let Some(python) = variable("DRIFTLINE_TEST_PYTHON") else {
         skip("DRIFTLINE_TEST_PYTHON names no Python with tests/interop/requirements.txt installed");
         return None;
     };

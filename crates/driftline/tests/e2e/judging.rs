@@ -101,6 +101,16 @@ fn a_source_in_several_scopes_is_one_source_with_several_streams() {
 }
 
 #[test]
+fn a_key_is_its_three_parts_and_not_their_text_in_a_row() {
+    let sandbox = Sandbox::new();
+    let (one, other) = (thing_at("T", "a\0b", "c", json!({})), thing_at("T", "a", "b\0c", json!({})));
+    sandbox.observe_things(0, &[one]);
+    sandbox.run(["baseline", "set"]).succeeded();
+    sandbox.observe_things(1, &[other]);
+    assert_eq!(counts(&sandbox.drift([])), [1, 1, 0, 0]);
+}
+
+#[test]
 fn a_source_named_beneath_another_keeps_its_own_versions() {
     let sandbox = Sandbox::new();
     let things = |size: u32| (0..400).map(|at| small(&format!("t{at}"), size)).collect::<Vec<_>>();

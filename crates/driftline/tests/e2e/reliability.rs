@@ -432,6 +432,42 @@ fn four_writers_and_their_readers_get_along() {
 }
 
 #[test]
+fn writers_that_are_killed_do_not_stop_the_others() {
+    let sandbox = Sandbox::new();
+    sandbox.observe_things(0, &[thing("shared", json!({"mark": "start"}))]);
+    let write = |writer: u32| {
+        let mut done = BTreeSet::new();
+        for commit in 0..25_u32 {
+            let mark = format!("{writer}-{commit}");
+            let things = [thing("shared", json!({"mark": mark}))];
+            let file = sandbox.write(&format!("o-{mark}.json"), observation(0, &things).to_string());
+            let mut child = sandbox.command(["-q", "observe", "file", file.to_str().unwrap()]);
+            let mut child = child.stdout(Stdio::null()).spawn().unwrap();
+            if writer.is_multiple_of(2) {
+                // Some moment or other within a commit.
+                std::thread::sleep(std::time::Duration::from_micros(u64::from(commit * 397 % 4_000) + 4_000));
+                child.kill().unwrap();
+            }
+            if child.wait().unwrap().success() {
+                done.insert(mark);
+            }
+        }
+        done
+    };
+    let done: Vec<BTreeSet<String>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(writer))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(done[1].len() + done[3].len(), 50, "who was not killed was not disturbed");
+    let (versions, marks) = outcome(&sandbox, "test");
+    assert!(versions.iter().copied().eq(1..=versions.len() as u64), "{versions:?}");
+    for done in done.into_iter().flatten() {
+        assert!(marks.contains(&done), "the commit of {done} was lost");
+    }
+    sandbox.run(["verify"]).succeeded();
+}
+
+#[test]
 fn retention_and_baselines_race_with_commits_and_readers() {
     let sandbox = Sandbox::new();
     sandbox

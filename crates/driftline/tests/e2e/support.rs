@@ -63,7 +63,7 @@ impl Sandbox {
     /// Gives any program this sandbox's folder and environment.
     pub(crate) fn prepare(&self, command: &mut Command) {
         command.current_dir(self.folder.path()).env_clear().stdin(Stdio::null());
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("USER", "tester");
+        command.env("PATH", variable("PATH").unwrap_or_default()).env("USER", "tester");
     }
 
     pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
@@ -294,10 +294,15 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+/// What the tester's environment says; the program under test sees none of it.
+pub(crate) fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
+}
+
 /// Says on stderr that a test could not run here; on CI it must.
 #[track_caller]
 pub(crate) fn skip(why: &str) {
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "on CI nothing is skipped: {why}");
+    assert!(variable("CI").is_none_or(|value| value != "true"), "on CI nothing is skipped: {why}");
     let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
 }
 
