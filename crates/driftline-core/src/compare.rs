@@ -264,13 +264,13 @@ pub fn apply(expected: &Value, changes: &[Change]) -> Value {
     for change in changes.iter().filter(|change| change.expected.is_some() && change.actual.is_some()) {
         change.path.set(&mut value, change.actual.clone());
     }
-    // Taking away from the back keeps the indices of what is still to be taken away.
-    for change in changes.iter().rev().filter(|change| change.actual.is_none()) {
-        change.path.set(&mut value, None);
-    }
+    // What is taken away shifts the indices of what follows, so everything else comes first, and then the back.
     for change in changes.iter().filter(|change| change.expected.is_none()) {
         let new = change.actual.clone().expect("a change has at least one side");
         append(&mut value, &change.path, new);
+    }
+    for change in changes.iter().rev().filter(|change| change.actual.is_none()) {
+        change.path.set(&mut value, None);
     }
     value
 }

@@ -116,6 +116,13 @@ fn long_bags_are_paired_in_sorted_order() {
 }
 
 #[test]
+fn what_is_taken_away_does_not_move_what_is_added_elsewhere() {
+    let (a, b) = (value("[[],null,null,[]]"), value("[[null,null],[null,null],null]"));
+    let book = RuleBook::new(vec![rule(RuleKind::Unordered, "/**")]);
+    assert_eq!(sorted(&apply(&a, &compare(&a, &b, &Applicable::all(&book)).changes)), sorted(&b));
+}
+
+#[test]
 fn a_sealed_value_is_one_leaf() {
     check(
         r#"{"a":{"$sealed":"1"}}"#,
@@ -179,7 +186,7 @@ fn sorted(value: &Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn nothing_differs_from_itself(a in any_value(), rules in prop::collection::vec(any_rule(), 0..4)) {

@@ -381,6 +381,20 @@ fn files_that_may_be_in_use_stay_for_the_grace_period() {
 }
 
 #[test]
+fn a_file_that_was_needed_until_now_stays_for_the_grace_period_too() {
+    let sandbox = ten_versions();
+    // Written long ago, but a reader that has just read the log may still open them.
+    let folder = sandbox.store().join("seg/test");
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let touched = std::process::Command::new("touch").args(["-d", "3 days ago"]).args(files).status().unwrap();
+    assert!(touched.success());
+    let collected = sandbox.json(["gc", "--keep", "1s", "--keep-last", "2", "--grace", "1d"]);
+    assert_eq!(collected["dropped"]["test"].as_array().unwrap().len(), 7);
+    assert_eq!(collected["filesDeleted"], 0, "files were deleted under the feet of whoever reads them");
+    assert!(collect(&sandbox, &[])["filesDeleted"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn a_life_has_a_first_sight_changes_an_end_and_a_return() {
     let sandbox = Sandbox::new();
     let partial = json!([{"type": "*", "place": "here", "outcome": "partial", "reason": "throttled"}]);

@@ -489,6 +489,29 @@ fn retention_and_baselines_race_with_commits_and_readers() {
 }
 
 #[test]
+fn verify_is_not_alarmed_by_a_commit_that_comes_while_it_looks() {
+    if !has_strace() {
+        return;
+    }
+    let sandbox = stored();
+    let trace = sandbox.path("trace");
+    let mut command = Command::new("strace");
+    sandbox.prepare(command.args(["-f", "-qq", "-e", "trace=openat", "-o"]).arg(&trace).arg(PROGRAM).arg("verify"));
+    ran(&command.output().unwrap()).succeeded();
+    // It has read the log to its end, and is about to list it.
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let folder = text.lines().position(|line| line.contains("_delta_log\", ")).unwrap() + 1;
+    let mut command = Command::new("strace");
+    let delay = format!("inject=openat:delay_enter=2s:when={folder}");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=openat", "-e", &delay, PROGRAM, "verify"]);
+    sandbox.prepare(&mut command);
+    let verify = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    sandbox.run(["observe", "file", "next.ndjson"]).succeeded();
+    ran(&verify.wait_with_output().unwrap()).succeeded();
+}
+
+#[test]
 fn a_reader_started_before_a_commit_gets_one_answer() {
     let sandbox = stored();
     let readers: Vec<_> = (0..8)
