@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::draft::count_changes;
 use crate::error::StoreError;
-use crate::log::{FileRef, Rewritten, Step, Thinned};
+use crate::log::{self, FileRef, Rewritten, Step, Thinned};
 use crate::segment::{Row, Written};
-use crate::store::{COVERAGE, PROBES, SEGMENTS, Store, VIEWS};
+use crate::store::{COVERAGE, PROBES, SEGMENTS, Store, VIEWS, coverage_path};
 
 /// What to keep. The newest version and every version a baseline pins are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,11 @@ impl Store {
             let mut thinned = Thinned::default();
             for version in stream.versions().filter(|version| !kept.contains(&version.number)) {
                 thinned.dropped.push(version.number);
+                thinned.coverage.push(version.coverage.clone());
                 removed.extend(version.delta.iter().chain(&version.base).cloned());
             }
+            thinned.coverage.sort_unstable();
+            thinned.coverage.dedup();
             let mut previous: Option<u64> = None;
             for &number in kept {
                 let version = self.catalog.version(id, number)?;
@@ -139,7 +142,7 @@ impl Store {
     fn sweep(&self, grace: SignedDuration, now: Timestamp, collected: &mut Collected) -> Result<(), StoreError> {
         let mut needed: BTreeSet<String> = self.catalog.files().map(|file| file.path.clone()).collect();
         for stream in self.catalog.streams.values() {
-            needed.extend(stream.versions().map(|version| format!("{COVERAGE}/{}.json.zst", version.coverage)));
+            needed.extend(stream.versions().map(|version| coverage_path(&version.coverage)));
         }
         let mut views = BTreeSet::new();
         for listed in self.location.list(&format!("{VIEWS}/net"))? {
@@ -166,6 +169,7 @@ impl Store {
             }
         };
         let before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
+        let released = self.released_since(before)?;
         for folder in [SEGMENTS, COVERAGE, VIEWS, PROBES] {
             for listed in self.location.list(folder)? {
                 let keep = needed.contains(&listed.path)
@@ -176,7 +180,7 @@ impl Store {
                 if keep {
                     continue;
                 }
-                if listed.modified > before {
+                if listed.modified > before || released.contains(&listed.path) {
                     collected.files_waiting += 1;
                     continue;
                 }
@@ -187,6 +191,23 @@ impl Store {
         }
         self.sweep_staged(before, collected);
         Ok(())
+    }
+
+    /// Files that were needed until after a time: whoever had read the log by then may still open them, however old
+    /// the files themselves are.
+    fn released_since(&self, time: Timestamp) -> Result<BTreeSet<String>, StoreError> {
+        let mut released = BTreeSet::new();
+        for number in (0..self.catalog.next).rev() {
+            let record = log::decode(number, &self.location.get(&log::record_path(number))?, &self.name())?;
+            if record.at <= time {
+                break;
+            }
+            if let Step::Thin { streams, removed } = record.step {
+                released.extend(removed.into_iter().map(|file| file.path));
+                released.extend(streams.into_values().flat_map(|one| one.coverage).map(|name| coverage_path(&name)));
+            }
+        }
+        Ok(released)
     }
 
     /// Half-written files that a killed commit left: `object_store` stages a put beside its target as `name#n`.

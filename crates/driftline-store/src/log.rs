@@ -95,6 +95,9 @@ pub struct VersionRecord {
 pub struct Thinned {
     pub dropped: Vec<u64>,
     pub rewritten: Vec<Rewritten>,
+    /// The coverage of the versions it dropped, some of which other versions may still name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<String>,
 }
 
 /// A version that is kept, and now follows another kept version.

@@ -107,18 +107,20 @@ impl Store {
 
 fn replay(location: &Location, name: &str, verified: &mut Verified) -> Result<Catalog, StoreError> {
     let mut catalog = Catalog::default();
-    while let Some(bytes) = location.get_if_present(&log::record_path(catalog.next))? {
-        catalog.apply(log::decode(catalog.next, &bytes, name)?)?;
-        verified.records += 1;
-        verified.bytes += bytes.len() as u64;
-        verified.files += 1;
-    }
-    let listed = location.list(log::LOG_FOLDER)?;
-    if let Some(beyond) = listed.get(usize::try_from(catalog.next).unwrap_or(usize::MAX)) {
-        return Err(StoreError::damaged(
-            log::record_path(catalog.next),
-            format!("it is missing, but `{}` is there", beyond.path),
-        ));
+    loop {
+        while let Some(bytes) = location.get_if_present(&log::record_path(catalog.next))? {
+            catalog.apply(log::decode(catalog.next, &bytes, name)?)?;
+            verified.records += 1;
+            verified.bytes += bytes.len() as u64;
+            verified.files += 1;
+        }
+        let listed = location.list(log::LOG_FOLDER)?;
+        let Some(beyond) = listed.get(usize::try_from(catalog.next).unwrap_or(usize::MAX)) else { break };
+        // Records are added in order: one that came since the last look is there now, a lost one is not.
+        let path = log::record_path(catalog.next);
+        if !location.exists(&path)? {
+            return Err(StoreError::damaged(path, format!("it is missing, but `{}` is there", beyond.path)));
+        }
     }
     Ok(catalog)
 }
