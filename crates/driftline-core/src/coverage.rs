@@ -30,6 +30,8 @@ pub struct Coverage {
     /// By type and then place, so that a look-up needs no owned key. Most types are listed in the same places, and
     /// share them.
     extents: BTreeMap<String, Arc<Places>>,
+    /// How the listing was made, where a source has more than one way and they do not see the same.
+    basis: Option<String>,
 }
 
 /// How listing went in each place.
@@ -48,6 +50,23 @@ impl Coverage {
     }
 
     /// Two words on one extent: the worse one holds, in whatever order they came.
+    /// The same coverage, known to be made in one way of several.
+    #[must_use]
+    pub fn on_basis(self, basis: Option<String>) -> Self {
+        Self { basis, ..self }
+    }
+
+    pub fn basis(&self) -> Option<&str> {
+        self.basis.as_deref()
+    }
+
+    /// Why two listings cannot be held against each other at all, if they cannot.
+    pub fn is_another_than(&self, other: &Coverage) -> Option<String> {
+        let name = |coverage: &Coverage| coverage.basis.clone().unwrap_or_else(|| "an unnamed one".into());
+        (self.basis != other.basis)
+            .then(|| format!("listed by another backend: {}, and before {}", name(self), name(other)))
+    }
+
     pub fn record(&mut self, extent: Extent, outcome: Outcome) {
         let places = Arc::make_mut(self.extents.entry(extent.kind).or_default());
         let slot = places.entry(extent.place).or_insert_with(|| outcome.clone());

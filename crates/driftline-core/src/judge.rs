@@ -45,13 +45,14 @@ pub fn judge(
     book: &RuleBook,
 ) -> Option<Judgement> {
     let (expected_sight, live_sight) = (expected.sight(key), live.sight(key));
+    let another = live.coverage.is_another_than(expected.coverage).is_some();
     let rules = book.applicable(key, source);
     let mut found = match (expected.value, live.value) {
         (Some(expected), Some(live)) => compare(expected, live, &rules),
         _ => Comparison::default(),
     };
-    let (mut status, kind) = verdict(expected_sight, live_sight, !found.changes.is_empty())?;
-    if status == Status::NotChecked {
+    let (mut status, mut kind) = verdict(expected_sight, live_sight, !found.changes.is_empty())?;
+    if status == Status::NotChecked || (another && status != Status::InSync) {
         return Some(not_checked(key, expected.coverage, live.coverage));
     }
     if status == Status::Unknown
@@ -61,6 +62,13 @@ pub fn judge(
         let change = Change { path: Pointer::root(), expected: None, actual: None };
         found.excused.push(Excused { change, rule });
         status = Status::InSync;
+    }
+    if kind == Some(DriftKind::Deleted)
+        && let Some(rule) = expected.value.and_then(|gone| rules.resolving(gone))
+    {
+        let change = Change { path: Pointer::root(), expected: None, actual: None };
+        found.excused.push(Excused { change, rule });
+        (status, kind) = (Status::InSync, Some(DriftKind::Resolved));
     }
     Some(Judgement { status, kind, changes: found.changes, excused: found.excused, reason: None })
 }
@@ -72,7 +80,9 @@ pub fn not_checked(key: KeyRef<'_>, expected: &Coverage, live: &Coverage) -> Jud
         Some(Outcome::Partial { reason }) => Some(format!("{side} listing was partial: {reason}")),
         None => Some(format!("{side} observation did not look there")),
     };
-    let reason = why("the live", live)
+    let reason = live
+        .is_another_than(expected)
+        .or_else(|| why("the live", live))
         .or_else(|| why("the baseline's", expected))
         .unwrap_or_else(|| "the baseline's observation did not see it".into());
     Judgement { status: Status::NotChecked, kind: None, changes: Vec::new(), excused: Vec::new(), reason: Some(reason) }

@@ -189,6 +189,18 @@ enum Step {
 }
 
 impl Pattern {
+    /// The pattern that names one place, whatever its segments look like.
+    pub fn exactly<S: Into<String>>(segments: impl IntoIterator<Item = S>) -> Self {
+        Self(segments.into_iter().map(|segment| Step::Literal(segment.into())).collect())
+    }
+
+    /// Everything in a value that the pattern names.
+    pub(crate) fn find_all<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+        let mut found = Vec::new();
+        find_all(&self.0, value, &mut found);
+        found
+    }
+
     /// Whether the pattern names exactly this place.
     pub fn matches(&self, pointer: &Pointer) -> bool {
         steps_match(&self.0, pointer.segments())
@@ -229,6 +241,29 @@ fn steps_match(steps: &[Step], segments: &[String]) -> bool {
         (None, Some(_)) | (Some(_), None) => false,
         (Some((Step::Any, rest)), Some((_, tail))) => steps_match(rest, tail),
         (Some((Step::Literal(name), rest)), Some((segment, tail))) => name == segment && steps_match(rest, tail),
+    }
+}
+
+/// Collects what `steps` name in a value.
+fn find_all<'v>(steps: &[Step], value: &'v Value, found: &mut Vec<&'v Value>) {
+    let Some((first, rest)) = steps.split_first() else {
+        found.push(value);
+        return;
+    };
+    let children: Box<dyn Iterator<Item = &'v Value>> = match (first, value) {
+        (Step::Literal(name), Value::Object(members)) => Box::new(members.get(name).into_iter()),
+        (Step::Literal(name), Value::Array(items)) => {
+            Box::new(name.parse::<usize>().ok().and_then(|at| items.get(at)).into_iter())
+        }
+        (_, Value::Object(members)) => Box::new(members.values()),
+        (_, Value::Array(items)) => Box::new(items.iter()),
+        _ => Box::new(std::iter::empty()),
+    };
+    if *first == Step::Deep {
+        find_all(rest, value, found);
+        children.for_each(|child| find_all(steps, child, found));
+    } else {
+        children.for_each(|child| find_all(rest, child, found));
     }
 }
 

@@ -50,6 +50,9 @@ pub enum RuleKind {
     Default(Value),
     /// Two forms of one meaning.
     Equivalent(Equivalence),
+    /// The resource is a finding, and its going away means that the finding was seen to. With a value: only if
+    /// everything the path names had this value.
+    Resolved(Option<Value>),
 }
 
 impl RuleKind {
@@ -60,6 +63,7 @@ impl RuleKind {
             RuleKind::Unordered => "unordered",
             RuleKind::Default(_) => "default",
             RuleKind::Equivalent(_) => "equivalent",
+            RuleKind::Resolved(_) => "resolved",
         }
     }
 }
@@ -193,7 +197,7 @@ impl Rule {
     pub(crate) fn explains(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> bool {
         match &self.kind {
             RuleKind::Ignore | RuleKind::Volatile => self.path.covers(path),
-            RuleKind::Unordered => false,
+            RuleKind::Unordered | RuleKind::Resolved(_) => false,
             RuleKind::Default(value) => {
                 self.path.matches(path)
                     && matches!((expected, actual), (None, Some(other)) | (Some(other), None) if other == value)
@@ -253,6 +257,18 @@ impl<'a> Applicable<'a> {
 
     pub(crate) fn explaining(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> Option<usize> {
         self.0.iter().find(|(_, rule)| rule.explains(path, expected, actual)).map(|(at, _)| *at)
+    }
+
+    /// The rule by which a resource that is gone is a finding that was seen to.
+    pub fn resolving(&self, gone: &Value) -> Option<usize> {
+        let says = |rule: &Rule| match &rule.kind {
+            RuleKind::Resolved(value) => {
+                let named = rule.path.find_all(gone);
+                !named.is_empty() && value.as_ref().is_none_or(|value| named.iter().all(|found| *found == value))
+            }
+            _ => false,
+        };
+        self.0.iter().find(|(_, rule)| says(rule)).map(|(at, _)| *at)
     }
 
     /// The rule that excuses the resource's being there at all.

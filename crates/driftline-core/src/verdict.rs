@@ -9,6 +9,10 @@
 //! | absent in a complete extent | absent in a complete extent | nothing to say |
 //! | not looked at | anything | `not_checked` |
 //! | anything | not looked at | `not_checked` |
+//!
+//! Two things stand above the table (see [`crate::judge`]): listings made in different ways cannot be held against
+//! each other, so that whatever differs between them is `not_checked`; and where a rule says that being gone is good
+//! news, present and then absent is `in_sync`, resolved.
 
 use std::fmt;
 
@@ -38,6 +42,8 @@ pub enum Status {
 pub enum DriftKind {
     Modified,
     Deleted,
+    /// Gone, and that is good news: a rule says so. Never drift.
+    Resolved,
 }
 
 impl Status {
@@ -62,6 +68,7 @@ impl DriftKind {
         match self {
             DriftKind::Modified => "modified",
             DriftKind::Deleted => "deleted",
+            DriftKind::Resolved => "resolved",
         }
     }
 }

@@ -2,6 +2,15 @@
 //!
 //! The only source-specific code there is. Each is deterministic and does no I/O of its own.
 
+pub mod adopt;
+pub mod aws;
 pub mod builtin;
+pub mod config;
+pub mod dns;
+pub mod inventory;
+pub mod normalize;
 pub mod place;
 pub mod plain;
+pub mod swamp;
+pub mod terraform;
+pub mod topology;

@@ -270,7 +270,7 @@ fn sink_header<S: Sink>(document: Document<'_>, sink: &mut S, lines_before: usiz
         stream: StreamId { source, scope },
         taken_at: document.taken_at,
         observer: document.observer,
-        coverage: document.coverage.map(|coverage| coverage.0),
+        coverage: document.coverage.map(|coverage| coverage.0.on_basis(document.basis)),
         problems: document.problems,
     };
     sink.header(header).map_err(|source| ReadError::Sink { place: Whereabouts::Line(lines_before + 1), source })
@@ -285,6 +285,7 @@ struct Document<'a> {
     taken_at: Option<Timestamp>,
     observer: Option<String>,
     coverage: Option<CoverageForm>,
+    basis: Option<String>,
     #[serde(default)]
     problems: Vec<Problem>,
     #[serde(borrow)]

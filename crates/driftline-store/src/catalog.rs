@@ -45,6 +45,10 @@ pub struct Version {
     pub delta: Option<FileRef>,
     pub base: Option<FileRef>,
     pub digest: String,
+    #[serde(default)]
+    pub basis: Option<String>,
+    #[serde(default)]
+    pub(crate) mixed: bool,
 }
 
 impl Catalog {
@@ -142,6 +146,8 @@ impl Catalog {
             delta: record.delta,
             base: record.base,
             digest: record.digest,
+            basis: record.basis,
+            mixed: record.mixed,
         };
         self.streams.entry(record.stream).or_default().versions.insert(version.number, version);
     }

@@ -284,6 +284,11 @@ impl Store {
         self.keys_where(stream, version, |_| true)
     }
 
+    /// The resources of a version that its own pass saw.
+    pub(crate) fn seen_keys(&self, stream: &StreamId, version: u64) -> Result<BTreeSet<ResourceKey>, StoreError> {
+        self.keys_where(stream, version, |seen| seen)
+    }
+
     /// The resources of a version that are carried over from earlier ones.
     fn unseen_keys(&self, stream: &StreamId, version: u64) -> Result<BTreeSet<ResourceKey>, StoreError> {
         self.keys_where(stream, version, |seen| !seen)
@@ -357,7 +362,7 @@ impl Judge<'_> {
         let present = (row.was != Known::Absent, row.is != Known::Absent);
         match (present, row.told) {
             // No rule has a say: the list is the answer, unread.
-            ((true, true), Some(told)) if !self.book.may_touch(row.key.as_ref(), source, &told) => {
+            ((true, true), Some(told)) if self.same_way() && !self.book.may_touch(row.key.as_ref(), source, &told) => {
                 let judgement = Judgement {
                     status: Status::Drifted,
                     kind: Some(DriftKind::Modified),
@@ -382,6 +387,11 @@ impl Judge<'_> {
                 Ok(self.sides(row.key, before.as_ref(), after.as_ref(), row.since))
             }
         }
+    }
+
+    /// Whether the two listings were made in the same way, and can be held against each other.
+    fn same_way(&self) -> bool {
+        self.live_coverage.basis() == self.expected_coverage.basis()
     }
 
     fn live_value(&self, key: &ResourceKey) -> Result<Option<Value>, StoreError> {

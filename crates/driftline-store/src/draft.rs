@@ -1,6 +1,6 @@
 //! A commit in the making: resources come in one by one, and only what changed is kept.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey, StreamId};
 use jiff::Timestamp;
@@ -357,6 +357,8 @@ impl Draft<'_> {
             delta: None,
             base: None,
             digest: String::new(),
+            basis: self.header.coverage.basis().map(ToOwned::to_owned),
+            mixed: false,
             seal_key: seal_key.map(ToOwned::to_owned),
         })
     }
@@ -394,7 +396,7 @@ impl Draft<'_> {
                 // Someone else committed to this stream meanwhile: what we saw is now compared with that.
                 let theirs = store.fold(&stream, parent.number, head.number)?;
                 let theirs = theirs.into_iter().map(|(key, (row, _))| (key, row)).collect();
-                rows = rebase(std::mem::take(&mut rows), theirs, header);
+                rows = rebase(std::mem::take(&mut rows), theirs, header, &head);
                 parent = head;
                 raced = true;
                 if let Some((record, _)) = done.take() {
@@ -472,9 +474,10 @@ impl Draft<'_> {
         let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots[at].met == 0).collect();
         let places: Vec<u32> = missing.iter().map(|&at| slots[at].row).collect();
         let mut gone: Vec<(ResourceKey, usize)> = Vec::new();
+        let absence = self.absence()?;
         for (columns, at) in self.state.fetch_keys(self.store, &places)?.into_iter().zip(missing) {
             let key = columns.to_key("a change file")?;
-            if self.header.coverage.is_complete(&key.kind, key.place.as_str()) {
+            if self.header.coverage.is_complete(&key.kind, key.place.as_str()) && absence.counts(&key, slots[at].seen) {
                 gone.push((key, at));
             } else if slots[at].seen {
                 let image = Some(Image { content: slots[at].content, json: None });
@@ -524,6 +527,39 @@ impl Draft<'_> {
     }
 }
 
+/// When a resource that a complete listing does not have is known to be gone.
+enum Absence {
+    /// The version before was listed in the same way. What that one only carried over may have been seen in another.
+    SameWay { mixed: bool },
+    /// It was listed in another way: gone is what this way saw when it was last used.
+    LastSeen(BTreeSet<ResourceKey>),
+}
+
+impl Absence {
+    fn counts(&self, key: &ResourceKey, seen: bool) -> bool {
+        match self {
+            Absence::SameWay { mixed } => seen || !mixed,
+            Absence::LastSeen(keys) => keys.contains(key),
+        }
+    }
+}
+
+impl Draft<'_> {
+    fn absence(&self) -> Result<Absence, StoreError> {
+        let basis = self.header.coverage.basis();
+        let Some(parent) = &self.parent else { return Ok(Absence::SameWay { mixed: false }) };
+        if parent.basis.as_deref() == basis {
+            return Ok(Absence::SameWay { mixed: parent.mixed });
+        }
+        let stream = &self.header.stream;
+        let last = self.store.catalog.stream(stream)?.versions().rev().find(|one| one.basis.as_deref() == basis);
+        Ok(Absence::LastSeen(match last {
+            Some(last) => self.store.seen_keys(stream, last.number)?,
+            None => BTreeSet::new(),
+        }))
+    }
+}
+
 fn slot_of(one: &Pending, row: u32) -> Slot {
     Slot { key: one.key, content: one.content, line: one.line, row, met: 0, seen: true }
 }
@@ -535,8 +571,10 @@ pub(crate) fn rebase(
     mut ours: BTreeMap<ResourceKey, Row>,
     theirs: BTreeMap<ResourceKey, Row>,
     header: &Header,
+    head: &Version,
 ) -> BTreeMap<ResourceKey, Row> {
-    let complete = |key: &ResourceKey| header.coverage.is_complete(&key.kind, key.place.as_str());
+    let same = head.basis.as_deref() == header.coverage.basis();
+    let complete = |key: &ResourceKey| same && header.coverage.is_complete(&key.kind, key.place.as_str());
     let mut rebased: BTreeMap<ResourceKey, Row> = BTreeMap::new();
     for (key, their) in theirs {
         let our = ours.remove(&key);
@@ -654,6 +692,7 @@ fn version_record(
         delta,
         base,
         digest: digest.to_string(),
+        mixed: unseen > 0 && (parent.mixed || parent.basis != blank.basis),
         ..blank.clone()
     })
 }

@@ -1,5 +1,7 @@
 //! The life of one resource, as the change files tell it.
 
+use std::collections::BTreeMap;
+
 use driftline_core::compare::{Comparison, compare};
 use driftline_core::rule::RuleBook;
 use driftline_core::{ResourceKey, StreamId, Value};
@@ -46,7 +48,7 @@ impl Store {
     pub fn history(&self, id: &str, book: &RuleBook) -> Result<Vec<Event>, StoreError> {
         let mut events = Vec::new();
         for (stream, versions) in &self.catalog.streams {
-            let mut last_known: std::collections::BTreeMap<ResourceKey, Value> = std::collections::BTreeMap::new();
+            let mut last_known: BTreeMap<ResourceKey, Value> = BTreeMap::new();
             let mut first = true;
             for version in versions.versions() {
                 // Of full images only the first tells something new.
@@ -130,10 +132,44 @@ impl Store {
         Ok(happened)
     }
 
+    /// The resources of a version whose key is wanted, each with its whole properties.
+    pub fn resources(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        wanted: impl Fn(&ResourceKey) -> bool,
+    ) -> Result<BTreeMap<ResourceKey, Value>, StoreError> {
+        let mut found = BTreeMap::new();
+        let Some((_, base, changes)) = self.catalog.stream(stream)?.chain(version) else { return Ok(found) };
+        let files = changes.into_iter().filter_map(|version| version.delta.as_ref());
+        for file in std::iter::once(base).chain(files) {
+            self.read_whole(file)?.each_row(|row, _| {
+                if !wanted(&row.key) {
+                    return Ok(());
+                }
+                match &row.after {
+                    None => {
+                        found.remove(&row.key);
+                    }
+                    // A row that was only looked at again, or no longer, has no image of its own.
+                    Some(Image { json: None, .. }) => {}
+                    Some(image) => {
+                        let value = parse(Some(image)).ok_or_else(|| {
+                            StoreError::damaged(file.path.as_str(), format!("the image of {} is not JSON", row.key))
+                        })?;
+                        found.insert(row.key, value);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
     /// The resources of a version with one of these ids, each with its whole properties.
     pub fn lookup(&self, stream: &StreamId, version: u64, id: &str) -> Result<Vec<(ResourceKey, Value)>, StoreError> {
         let Some((_, base, changes)) = self.catalog.stream(stream)?.chain(version) else { return Ok(Vec::new()) };
-        let mut found: std::collections::BTreeMap<ResourceKey, Value> = std::collections::BTreeMap::new();
+        let mut found: BTreeMap<ResourceKey, Value> = BTreeMap::new();
         let files = changes.into_iter().filter_map(|version| version.delta.as_ref());
         for file in std::iter::once(base).chain(files) {
             for row in self.rows_of(file, id)? {

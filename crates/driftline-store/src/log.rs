@@ -84,6 +84,12 @@ pub struct VersionRecord {
     pub base: Option<FileRef>,
     /// Sums up every key and content of this version.
     pub digest: String,
+    /// In which of several ways its listing was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
+    /// Some of what is carried over was seen in another way, in which alone its absence could be told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// Which key sealed the secrets in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal_key: Option<String>,

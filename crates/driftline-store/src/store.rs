@@ -312,6 +312,13 @@ struct Listed {
     places: Vec<String>,
 }
 
+/// The file of a coverage; that of a listing which can be made in only one way is just its listings.
+#[derive(Serialize, Deserialize)]
+struct Based {
+    basis: String,
+    listings: Vec<Listing>,
+}
+
 fn encode_coverage(coverage: &Coverage) -> Bytes {
     let listing = |(places, types): (&Places, Vec<&str>)| {
         let mut by_outcome: BTreeMap<&Outcome, Vec<String>> = BTreeMap::new();
@@ -325,7 +332,11 @@ fn encode_coverage(coverage: &Coverage) -> Bytes {
         }
     };
     let listings: Vec<Listing> = coverage.groups().into_iter().map(listing).collect();
-    let text = serde_json::to_vec(&listings).expect("strings and lists of them can be written as JSON");
+    let text = match coverage.basis() {
+        None => serde_json::to_vec(&listings),
+        Some(basis) => serde_json::to_vec(&Based { basis: basis.to_owned(), listings }),
+    };
+    let text = text.expect("strings and lists of them can be written as JSON");
     zstd::bulk::compress(&text, 9).expect("compressing memory to memory does not fail").into()
 }
 
@@ -338,8 +349,12 @@ pub(crate) fn decode_coverage(path: &str, name: &str, bytes: &[u8]) -> Result<Co
     if text.len() > MOST {
         return Err(StoreError::damaged(path, "it unpacks to more than a gigabyte"));
     }
-    let listings: Vec<Listing> = serde_json::from_slice(&text).map_err(|error| StoreError::damaged(path, error))?;
-    let mut coverage = Coverage::new();
+    let read = match text.first() {
+        Some(b'{') => serde_json::from_slice::<Based>(&text).map(|based| (based.listings, Some(based.basis))),
+        _ => serde_json::from_slice(&text).map(|listings| (listings, None)),
+    };
+    let (listings, basis): (Vec<Listing>, _) = read.map_err(|error| StoreError::damaged(path, error))?;
+    let mut coverage = Coverage::new().on_basis(basis);
     for Listing { types, places } in listings {
         let one = |listed: Listed| {
             let outcome = listed.outcome;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use driftline_core::judge::{Judgement, Side, judge};
-use driftline_core::verdict::Status;
+use driftline_core::verdict::{DriftKind, Status};
 use driftline_core::{Coverage, Properties, ResourceKey, StreamId, Value};
 use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
 use driftline_store::detect::{Drift, Finding, Pair, Question, SourceReport, Tally};
@@ -232,7 +232,7 @@ fn finish(
         excused = entries.iter().map(|entry| entry.excused.len()).sum();
     }
     if !shown.all {
-        entries.retain(|entry| entry.status != Status::InSync);
+        entries.retain(|entry| entry.status != Status::InSync || entry.kind == Some(DriftKind::Resolved));
     }
     entries.sort_by(|a, b| (a.key, a.source).cmp(&(b.key, b.source)));
     let unused = match whole {

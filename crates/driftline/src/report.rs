@@ -98,6 +98,7 @@ struct JsonSummary {
     drifted: u64,
     unknown: u64,
     not_checked: u64,
+    resolved: usize,
     excused: usize,
     drift_rate: f64,
 }
@@ -291,6 +292,11 @@ impl Report<'_> {
         groups
     }
 
+    /// Findings that went away. They are in sync, and worth a line.
+    fn resolved(&self) -> impl Iterator<Item = &Entry<'_>> {
+        self.entries.iter().filter(|entry| entry.kind == Some(DriftKind::Resolved))
+    }
+
     fn section(
         &self,
         page: &mut Page<'_>,
@@ -369,7 +375,25 @@ impl Show for Report<'_> {
             }
             writeln!(page)?;
         }
-        if self.entries.iter().any(|entry| entry.status == Status::InSync) {
+        let resolved: Vec<&Entry<'_>> = self.resolved().collect();
+        if !resolved.is_empty() {
+            let title = page.paint(GREEN, &format!("RESOLVED {}", resolved.len()));
+            writeln!(page, "{title}  {}", page.paint(DIM, "findings that are gone; good news"))?;
+            for entry in resolved.iter().take(self.limit()) {
+                let name = page.paint(GREEN, &format!("* {}", entry.key.id));
+                writeln!(
+                    page,
+                    "  {name}  {} {}",
+                    visible(&entry.key.kind),
+                    page.paint(DIM, &format!("({})", entry.source))
+                )?;
+            }
+            if resolved.len() > self.limit() {
+                writeln!(page, "  … and {} more", resolved.len() - self.limit())?;
+            }
+            writeln!(page)?;
+        }
+        if self.all && self.entries.iter().any(|entry| entry.status == Status::InSync) {
             let title = page.paint(GREEN, &format!("IN SYNC {}", tally.in_sync));
             self.section(page, Status::InSync, &title, "", |_| ("=", GREEN))?;
         }
@@ -392,6 +416,7 @@ impl Show for Report<'_> {
             drifted: tally.drifted,
             unknown: tally.unknown,
             not_checked: tally.not_checked,
+            resolved: self.resolved().count(),
             excused: self.excused,
             drift_rate: driftline_core::velocity::Rate::new(tally.drifted, tally.checked()).drift_rate,
         };
@@ -445,7 +470,9 @@ impl Show for Report<'_> {
         writeln!(out, "| drifted | unknown | not checked | in sync | excused differences |\n|---|---|---|---|---|")?;
         let counts = (tally.drifted, tally.unknown, tally.not_checked, tally.in_sync);
         writeln!(out, "| {} | {} | {} | {} | {} |\n", counts.0, counts.1, counts.2, counts.3, self.excused)?;
-        let listed = |entry: &&Entry<'_>| matches!(entry.status, Status::Drifted | Status::Unknown);
+        let listed = |entry: &&Entry<'_>| {
+            matches!(entry.status, Status::Drifted | Status::Unknown) || entry.kind == Some(DriftKind::Resolved)
+        };
         if self.entries.iter().any(|entry| listed(&entry)) {
             writeln!(out, "| | resource | type | source | changes |\n|---|---|---|---|---|")?;
             for entry in self.entries.iter().filter(listed).take(self.limit()) {

@@ -1,0 +1,256 @@
+//! What every normalizer takes and makes: documents in, listings out.
+
+use std::collections::BTreeMap;
+
+use driftline_core::name::ScopeName;
+use driftline_core::{Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, ResourceKey, SourceName, Value};
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use crate::{adopt, config, dns, inventory, terraform, topology};
+
+/// One document as it lies in a file or a datastore.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// How messages name it.
+    pub name: &'a str,
+    pub bytes: &'a [u8],
+    /// When whoever kept it wrote it down; what the document itself says goes first.
+    pub written_at: Option<Timestamp>,
+}
+
+/// What the documents of a source do not say themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// The source that is being observed.
+    pub source: SourceName,
+    /// The account that it looks at, where its documents leave that out.
+    pub account: Option<String>,
+    /// `aws`, `aws-cn`, `aws-us-gov`.
+    pub partition: String,
+}
+
+/// The observers that Driftline understands the documents of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Model {
+    Adopt,
+    Inventory,
+    Config,
+    Dns,
+    EventTopology,
+    Terraform,
+}
+
+impl Model {
+    pub const ALL: [Model; 6] =
+        [Model::Adopt, Model::Inventory, Model::Config, Model::Dns, Model::EventTopology, Model::Terraform];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::Adopt => "adopt",
+            Model::Inventory => "inventory",
+            Model::Config => "config",
+            Model::Dns => "dns",
+            Model::EventTopology => "event-topology",
+            Model::Terraform => "terraform",
+        }
+    }
+
+    /// Reads all documents of one pass. There may be several listings, each the next version of its own stream.
+    pub fn normalize(self, documents: &[Document<'_>], context: &Context) -> Result<Vec<Listing>, NormalizeError> {
+        let listings = match self {
+            Model::Adopt => adopt::normalize(documents, context),
+            Model::Inventory => inventory::normalize(documents, context),
+            Model::Config => config::normalize(documents, context),
+            Model::Dns => dns::normalize(documents, context),
+            Model::EventTopology => topology::normalize(documents, context),
+            Model::Terraform => terraform::normalize(documents, context),
+        }?;
+        // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
+        for listing in &listings {
+            if listing.resources.is_empty() && listing.items > 0 {
+                let message = format!("none of its {} items could be understood", listing.items);
+                let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
+                error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
+                return Err(error);
+            }
+        }
+        Ok(listings)
+    }
+}
+
+/// Why documents could not be read at all.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{document}: {message}")]
+pub struct NormalizeError {
+    pub document: String,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl NormalizeError {
+    pub fn new(document: &str, message: impl Into<String>) -> Self {
+        Self { document: document.to_owned(), message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// The parser's words and place, without an excerpt of the input: that may hold a secret.
+    pub(crate) fn json(document: &str, error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let message = text.split(" at line ").next().unwrap_or(&text);
+        let place = if error.line() > 0 {
+            format!("line {}, column {}: ", error.line(), error.column())
+        } else {
+            String::new()
+        };
+        Self::new(document, format!("{place}{message}"))
+    }
+}
+
+/// What one pass of one stream saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Which part of the source it is, where a source has several.
+    pub scope: Option<ScopeName>,
+    pub taken_at: Option<Timestamp>,
+    pub coverage: Coverage,
+    /// In order, each once.
+    pub problems: Vec<Problem>,
+    pub resources: BTreeMap<ResourceKey, Found>,
+    /// How many items the documents had, understood or not.
+    pub items: usize,
+}
+
+/// What was seen of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub properties: Properties,
+    /// Where its secrets are, as the document says.
+    pub sensitive: Vec<Pattern>,
+    /// The document it came in, for messages.
+    from: String,
+}
+
+impl Listing {
+    pub(crate) fn scoped(scope: &str) -> Self {
+        Self { scope: Some(scope.parse().expect("a scope written in this crate")), ..Self::default() }
+    }
+
+    /// Takes in one resource. The same thing may come in several documents if all say the same of it.
+    pub(crate) fn add(
+        &mut self,
+        key: ResourceKey,
+        value: &Value,
+        sensitive: Vec<Pattern>,
+        document: &str,
+    ) -> Result<(), NormalizeError> {
+        let properties = Properties::new(value);
+        match self.resources.get(&key) {
+            Some(found) if found.properties == properties => Ok(()),
+            Some(found) => {
+                let message = format!(
+                    "`{}` ({} in {}) is also in {}, with other properties",
+                    key.id, key.kind, key.place, found.from
+                );
+                Err(NormalizeError::new(document, message)
+                    .hint("they were taken at different times: observe each as a source of its own (--name)"))
+            }
+            None => {
+                self.resources.insert(key, Found { properties, sensitive, from: document.to_owned() });
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn cover(&mut self, kind: &str, place: &str, outcome: Outcome) {
+        self.coverage.record(Extent { kind: kind.to_owned(), place: place.to_owned() }, outcome);
+    }
+
+    /// Covers an extent wholly, or partly with a reason.
+    pub(crate) fn cover_unless(&mut self, kind: &str, place: &str, reason: Option<&str>) {
+        let outcome = match reason {
+            None => Outcome::Complete,
+            Some(reason) => Outcome::Partial { reason: reason.to_owned() },
+        };
+        self.cover(kind, place, outcome);
+    }
+
+    pub(crate) fn problem(&mut self, about: impl Into<String>, message: impl Into<String>) {
+        let problem = Problem { about: about.into(), message: message.into() };
+        if let Err(at) = self.problems.binary_search(&problem) {
+            self.problems.insert(at, problem);
+        }
+    }
+
+    /// The newest time that one of its documents was taken at.
+    pub(crate) fn taken(&mut self, at: Option<Timestamp>) {
+        self.taken_at = self.taken_at.max(at);
+    }
+}
+
+/// A document, opened: its own text, taken out of the wrapping that a command-line tool put around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened<'a> {
+    pub name: String,
+    pub text: &'a str,
+    pub written_at: Option<Timestamp>,
+}
+
+/// Opens every document; one that is a list of results becomes several.
+pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, NormalizeError> {
+    let mut opened = Vec::new();
+    for document in documents {
+        let text = std::str::from_utf8(document.bytes).map_err(|error| {
+            NormalizeError::new(document.name, format!("it is not UTF-8 at byte {}", error.valid_up_to()))
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim_ascii().is_empty() {
+            return Err(NormalizeError::new(document.name, "it is empty"));
+        }
+        let items = crate::swamp::unwrap(document.name, text)?;
+        match items {
+            None => opened.push(Opened { name: document.name.to_owned(), text, written_at: document.written_at }),
+            Some(items) => opened.extend(items.into_iter().map(|item| Opened {
+                name: format!("{} ({})", document.name, item.name),
+                text: item.content,
+                written_at: item.created_at.or(document.written_at),
+            })),
+        }
+    }
+    Ok(opened)
+}
+
+/// Reads a document into a type; unknown members are let be, so that an observer may add some.
+pub(crate) fn read<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Result<T, NormalizeError> {
+    serde_json::from_str(document.text).map_err(|error| NormalizeError::json(&document.name, &error))
+}
+
+/// Reads one item whole.
+pub(crate) fn value(document: &Opened<'_>, item: &RawValue) -> Result<Value, NormalizeError> {
+    serde_json::from_str(item.get()).map_err(|error| NormalizeError::json(&document.name, &error))
+}
+
+/// A member that is a text and not an empty one.
+pub(crate) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    match value.get(name) {
+        Some(Value::String(text)) if !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+/// A time, where a text is one.
+pub(crate) fn time(text: Option<&str>) -> Option<Timestamp> {
+    text.and_then(|text| text.parse().ok())
+}
+
+pub(crate) fn key(kind: &str, place: &str, id: &str) -> ResourceKey {
+    ResourceKey { kind: kind.to_owned(), place: Place::new(place), id: id.to_owned() }
+}
+
+/// Why a listing is partial when its observer stopped at a limit of its own.
+pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (truncated)";
