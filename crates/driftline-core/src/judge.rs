@@ -4,7 +4,7 @@ use crate::compare::{Change, Comparison, Excused, compare};
 use crate::coverage::{Coverage, Outcome};
 use crate::key::KeyRef;
 use crate::pointer::Pointer;
-use crate::rule::RuleBook;
+use crate::rule::{RuleBook, RuleKind};
 use crate::value::Value;
 use crate::verdict::{DriftKind, Sight, Status, verdict};
 
@@ -70,6 +70,10 @@ pub fn judge(
         found.excused.push(Excused { change, rule });
         (status, kind) = (Status::InSync, Some(DriftKind::Resolved));
     }
+    let resolves = |one: &Excused| matches!(book.rules()[one.rule].kind, RuleKind::Resolved(_));
+    if status == Status::InSync && kind.is_none() && found.excused.iter().any(resolves) {
+        kind = Some(DriftKind::Resolved);
+    }
     Some(Judgement { status, kind, changes: found.changes, excused: found.excused, reason: None })
 }
 
@@ -92,7 +96,7 @@ pub fn not_checked(key: KeyRef<'_>, expected: &Coverage, live: &Coverage) -> Jud
 mod tests {
     use super::*;
     use crate::coverage::Extent;
-    use crate::rule::{Glob, Origin, Rule, RuleKind, Subject};
+    use crate::rule::{Glob, Origin, Rule, Subject};
 
     const KEY: KeyRef<'_> = KeyRef { kind: "T", place: "p", id: "x" };
 

@@ -187,6 +187,14 @@ impl Listing {
         }
     }
 
+    /// Takes note of items without the member that names them; says why the listing is not whole, if there were some.
+    pub(crate) fn nameless(&mut self, document: &str, kind: &str, id: &str, count: usize) -> Option<String> {
+        let items = if count == 1 { "item" } else { "items" };
+        let reason = (count > 0).then(|| format!("{count} {items} {kind} without `{id}`"))?;
+        self.problem(document, format!("{reason} cannot be told from each other and are left out"));
+        Some(reason)
+    }
+
     /// The newest time that one of its documents was taken at.
     pub(crate) fn taken(&mut self, at: Option<Timestamp>) {
         self.taken_at = self.taken_at.max(at);
