@@ -100,11 +100,44 @@ pub(crate) enum Observe {
         #[command(flatten)]
         permissions: PermissionArgs,
     },
+    /// Documents of adopt: `discovery` and `partial` (VPCs, subnets, gateways, routes, security groups, databases).
+    Adopt(DocumentArgs),
+    /// Documents of inventory: `scan` (a broad listing) and `inventory` (what each type's own API says).
+    Inventory(DocumentArgs),
+    /// Documents of config-compliance: what AWS Config's rules say of resources.
+    Config(DocumentArgs),
+    /// Documents of dns-observation: zones, records and orphans.
+    Dns(DocumentArgs),
+    /// Graphs of event-topology: rules, topics, queues, functions, and what leads where.
+    EventTopology(DocumentArgs),
+    /// Terraform: state files, and the JSON of `terraform show` for a state or a plan.
+    Terraform(DocumentArgs),
     /// Run every source of the configuration file.
     All {
         #[command(flatten)]
         permissions: PermissionArgs,
     },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DocumentArgs {
+    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` addresses, or `-`.
+    #[arg(value_name = "DOCUMENT", required = true)]
+    pub documents: Vec<String>,
+    /// What the source is called, e.g. `adopt/prod` [default: the kind of document].
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
+    pub name: Option<String>,
+    /// The AWS account they are of, where they do not say so.
+    #[arg(long, value_name = "ID", env = "DRIFTLINE_ACCOUNT")]
+    pub account: Option<String>,
+    /// The AWS partition.
+    #[arg(long, value_name = "NAME", default_value = "aws", env = "DRIFTLINE_PARTITION")]
+    pub partition: String,
+    /// When they were taken, where they do not say so [default: now].
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT")]
+    pub taken_at: Option<String>,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
 }
 
 #[derive(Clone, Copy, Debug, Args)]

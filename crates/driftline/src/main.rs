@@ -5,6 +5,7 @@ mod baseline;
 mod config;
 mod demo;
 mod demo_data;
+mod documents;
 mod drift;
 mod error;
 mod exit;
