@@ -165,8 +165,14 @@ pub struct Whereabouts<'a> {
 impl Whereabouts<'_> {
     /// The place of things of a type that are here.
     pub fn place(&self, kind: &str) -> String {
-        let region = self.region.filter(|_| !is_global(kind));
-        format!("aws/{}/{}", self.account.unwrap_or(NOWHERE), region.unwrap_or(GLOBAL))
+        let region = match self.region {
+            _ if is_global(kind) => GLOBAL,
+            Some(region) => region,
+            // A thing of a type that has regions is in one, known or not.
+            None if template(kind).is_some() => NOWHERE,
+            None => GLOBAL,
+        };
+        format!("aws/{}/{region}", self.account.unwrap_or(NOWHERE))
     }
 }
 
