@@ -67,6 +67,10 @@ pub(crate) enum Command {
     Velocity(VelocityArgs),
     /// The life of a resource: first seen, every change, deleted, reappeared; by which source.
     History(HistoryArgs),
+    /// Who claims what was observed (Terraform, CloudFormation, Kubernetes), and what nobody claims.
+    Ownership(OwnershipArgs),
+    /// DNS records that point at something which no source has. Exits with 2 if there are some.
+    Orphans(OrphansArgs),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -219,6 +223,9 @@ pub(crate) struct DriftArgs {
     /// Compare two versions (`v3 v5`) or two times.
     #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
     pub between: Option<Vec<String>>,
+    /// What the first source says is expected of what the second sees: on the properties both have of the same things.
+    #[arg(long, num_args = 2, value_names = ["SOURCE", "SOURCE"], env = "DRIFTLINE_ACROSS", value_delimiter = ',')]
+    pub across: Option<Vec<String>>,
     #[command(flatten)]
     pub shown: ShownArgs,
     #[command(flatten)]
@@ -288,6 +295,38 @@ pub(crate) struct VelocityArgs {
 pub(crate) struct HistoryArgs {
     /// The resource's id, as `drift` prints it, or a part of it that only one has.
     pub resource: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OwnershipArgs {
+    /// Only what these sources say; repeatable.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
+    pub source: Vec<String>,
+    /// As it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// List what is claimed, too.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// How many resources of each kind a table or Markdown lists; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50, env = "DRIFTLINE_LIMIT")]
+    pub limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrphansArgs {
+    /// As it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// List records whose target was found, too.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// How many records of each kind a table or Markdown lists; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50, env = "DRIFTLINE_LIMIT")]
+    pub limit: usize,
+    /// Exit with 0 whatever was found.
+    #[arg(long, env = "DRIFTLINE_EXIT_ZERO", value_parser = clap::builder::FalseyValueParser::new())]
+    pub exit_zero: bool,
 }
 
 #[derive(Debug, Args)]

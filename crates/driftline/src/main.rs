@@ -1,5 +1,6 @@
 //! The program: arguments, clock, configuration, printing and exit codes. The only place where the parts meet.
 
+mod across;
 mod args;
 mod baseline;
 mod config;
@@ -12,11 +13,14 @@ mod exit;
 mod explain;
 mod filter;
 mod observe;
+mod orphans;
 mod output;
+mod ownership;
 mod report;
 mod seal;
 mod settings;
 mod surroundings;
+mod survey;
 mod time;
 mod upkeep;
 mod velocity;
@@ -61,6 +65,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
     match command {
         Command::Drift(args) => return drift::run(settings, &args),
         Command::Diff(args) => return drift::diff(settings, &args),
+        Command::Orphans(args) => return orphans::run(settings, &args),
+        Command::Ownership(args) => ownership::run(settings, &args)?,
         Command::Demo => demo::run(settings)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,
