@@ -78,7 +78,7 @@ pub(crate) enum Command {
     /// Drop old versions and the files nobody needs.
     Gc(GcArgs),
     /// Check the store, the configuration and the sources, and say what to do.
-    Doctor,
+    Doctor(DoctorArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -352,6 +352,16 @@ pub(crate) struct GcArgs {
     /// Only say what would be dropped.
     #[arg(long, env = "DRIFTLINE_DRY_RUN", value_parser = clap::builder::FalseyValueParser::new())]
     pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Prove that these documents come out the same in whatever order and pieces they come; nothing else is checked.
+    #[arg(long, value_name = "DOCUMENT", num_args = 1.., env = "DRIFTLINE_DETERMINISM", value_delimiter = ',')]
+    pub determinism: Vec<String>,
+    /// Which model the documents are of [default: the one that understands them].
+    #[arg(long, value_name = "MODEL", env = "DRIFTLINE_MODEL", requires = "determinism")]
+    pub model: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

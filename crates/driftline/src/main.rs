@@ -6,6 +6,7 @@ mod baseline;
 mod config;
 mod demo;
 mod demo_data;
+mod determinism;
 mod documents;
 mod drift;
 mod error;
@@ -76,7 +77,10 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Log(args) => upkeep::log(settings, &args)?,
         Command::Verify => upkeep::verify(settings)?,
         Command::Gc(args) => upkeep::gc(settings, &args)?,
-        Command::Doctor => upkeep::doctor(settings)?,
+        Command::Doctor(args) if !args.determinism.is_empty() => {
+            determinism::run(settings, &args.determinism, args.model.as_deref())?;
+        }
+        Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();
