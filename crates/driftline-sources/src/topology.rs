@@ -1,7 +1,8 @@
 //! event topology: who sends events to whom. Nodes are what they are; edges are resources of their own, and a
 //! node's out-edges are part of it, so that a new target is a change of the rule, too.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
 use driftline_core::{Outcome, ResourceKey, Value};
 use serde::Deserialize;
@@ -65,16 +66,29 @@ struct Node {
     key: ResourceKey,
     value: Value,
     out: Vec<Value>,
-    document: String,
+    document: usize,
+}
+
+/// One edge, borrowed where the document has it as it is.
+#[derive(Deserialize)]
+struct Edge<'a> {
+    #[serde(borrow)]
+    from: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    to: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    r#type: Option<Cow<'a, str>>,
+    attributes: Option<Value>,
 }
 
 #[derive(Default)]
 struct Graph {
-    nodes: BTreeMap<String, Node>,
+    /// By the observer's id. Looked up only: resources are in order anyway.
+    numbers: HashMap<String, usize>,
+    nodes: Vec<Node>,
     /// By where and what, how many nodes came.
     counts: BTreeMap<(String, &'static str), usize>,
     rules_by_bus: BTreeMap<(String, String), usize>,
-    edges: BTreeMap<ResourceKey, (Value, String)>,
     /// Places that were listed, each with the reason if not wholly.
     places: BTreeMap<String, Option<String>>,
 }
@@ -84,7 +98,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     let mut graph = Graph::default();
     let opened = open(documents)?;
     let mut raws = Vec::new();
-    for document in &opened {
+    for (number, document) in opened.iter().enumerate() {
         let raw: Raw<'_> = read(document)?;
         let (Some(nodes), Some(edges)) = (raw.nodes.clone(), raw.edges.clone()) else {
             return Err(NormalizeError::new(
@@ -93,14 +107,14 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
             ));
         };
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
-        graph.take_nodes(&mut listing, document, &raw, &nodes, context)?;
+        graph.take_nodes(&mut listing, (number, document), &raw, &nodes, context)?;
         raws.push((document, raw, edges));
     }
     // Edges may lead to nodes of another document.
     for (document, raw, edges) in &raws {
         graph.take_edges(&mut listing, document, raw, edges, context)?;
     }
-    graph.finish(&mut listing)?;
+    graph.finish(&mut listing, &opened)?;
     Ok(vec![listing])
 }
 
@@ -126,7 +140,7 @@ impl Graph {
     fn take_nodes(
         &mut self,
         listing: &mut Listing,
-        document: &Opened<'_>,
+        (number, document): (usize, &Opened<'_>),
         raw: &Raw<'_>,
         nodes: &[&RawValue],
         context: &Context,
@@ -159,18 +173,19 @@ impl Graph {
                 members.insert("accountId".into(), at.account.map_or(Value::Null, Value::from));
             }
             let key = node_key(&id, kind, at);
-            let node = Node { key, value, out: Vec::new(), document: document.name.clone() };
-            match self.nodes.get(&id) {
-                Some(known) if known.value != node.value => {
-                    // Two graphs that border on each other both have the node; the one that it belongs to says more.
-                    if size(&node.value) > size(&known.value)
-                        || (size(&node.value) == size(&known.value) && node.value < known.value)
-                    {
-                        self.nodes.insert(id, node);
+            let node = Node { key, value, out: Vec::new(), document: number };
+            match self.numbers.get(&id) {
+                // Two graphs that border on each other both have the node; the one that it belongs to says more.
+                Some(&known) => {
+                    let known = &mut self.nodes[known];
+                    if (size(&node.value), &known.value) > (size(&known.value), &node.value) {
+                        *known = node;
                     }
                 }
-                Some(_) => {}
-                None => drop(self.nodes.insert(id, node)),
+                None => {
+                    self.numbers.insert(id, self.nodes.len());
+                    self.nodes.push(node);
+                }
             }
         }
         let nameless = listing.nameless(&document.name, "of a graph", "id", nameless);
@@ -193,36 +208,33 @@ impl Graph {
         let mut nameless = 0;
         for item in edges {
             listing.items += 1;
-            let edge = value(document, item)?;
-            let (Some(from), Some(to), Some(kind)) = (text(&edge, "from"), text(&edge, "to"), text(&edge, "type"))
-            else {
+            let edge: Edge<'_> =
+                serde_json::from_str(item.get()).map_err(|error| NormalizeError::json(&document.name, &error))?;
+            let (Some(from), Some(to), Some(kind)) = (filled(edge.from), filled(edge.to), filled(edge.r#type)) else {
                 nameless += 1;
                 continue;
             };
-            let end =
-                |id: &str| self.nodes.get(id).map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone());
-            let (from_id, to_id) = (end(from), end(to));
-            let attributes = edge.get("attributes").cloned().unwrap_or_else(|| Value::Object(BTreeMap::new()));
+            let node = |id: &str| self.numbers.get(id).map(|at| &self.nodes[*at]);
+            let end = |id: &str| node(id).map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone());
+            let (from_id, to_id) = (end(&from), end(&to));
+            let attributes = edge.attributes.unwrap_or_else(|| Value::Object(BTreeMap::new()));
             // Two targets of one rule may be the same queue, and two mappings the same pair: they have names.
             let name = ["targetId", "uuid"].iter().find_map(|name| text(&attributes, name));
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
-            let id = format!("{from_id} -[{kind}{name}]-> {to_id}");
-            let whole = Value::from([
-                ("from", from_id.as_str().into()),
-                ("to", to_id.as_str().into()),
-                ("type", kind.into()),
-                ("attributes", attributes.clone()),
-            ]);
-            let seen = self.edges.insert(key(EDGE, &place, &id), (whole, document.name.clone()));
-            if seen.is_none()
-                && let Some(node) = self.nodes.get_mut(from)
+            let key = key(EDGE, &place, &format!("{from_id} -[{kind}{name}]-> {to_id}"));
+            let out = |more: &[(&str, Value)]| {
+                let shared =
+                    [("to", to_id.as_str().into()), ("type", (*kind).into()), ("attributes", attributes.clone())];
+                Value::Object(
+                    shared.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+                )
+            };
+            if !listing.resources.contains_key(&key)
+                && let Some(node) = self.numbers.get(&*from)
             {
-                node.out.push(Value::from([
-                    ("to", to_id.as_str().into()),
-                    ("type", kind.into()),
-                    ("attributes", attributes),
-                ]));
+                self.nodes[*node].out.push(out(&[]));
             }
+            listing.add(key, &out(&[("from", from_id.as_str().into())]), Vec::new(), &document.name)?;
         }
         if let Some(reason) = listing.nameless(&document.name, "of edges", "from, to or type", nameless) {
             self.places.insert(place, Some(reason));
@@ -230,7 +242,7 @@ impl Graph {
         Ok(())
     }
 
-    fn finish(self, listing: &mut Listing) -> Result<(), NormalizeError> {
+    fn finish(self, listing: &mut Listing, opened: &[Opened<'_>]) -> Result<(), NormalizeError> {
         for (place, reason) in &self.places {
             for (_, kind, most) in NODES {
                 let count = self.counts.get(&(place.clone(), *kind)).copied().unwrap_or_default();
@@ -260,7 +272,7 @@ impl Graph {
             });
             listing.cover_unless(EDGE, place, cut.as_deref());
         }
-        for node in self.nodes.into_values() {
+        for node in self.nodes {
             let mut value = node.value;
             if let Value::Object(members) = &mut value {
                 let mut out = node.out;
@@ -268,13 +280,14 @@ impl Graph {
                 members.insert("outDegree".into(), Value::from(out.len() as u64));
                 members.insert("out".into(), Value::Array(out));
             }
-            listing.add(node.key, &value, Vec::new(), &node.document)?;
-        }
-        for (key, (value, document)) in self.edges {
-            listing.add(key, &value, Vec::new(), &document)?;
+            listing.add(node.key, &value, Vec::new(), &opened[node.document].name)?;
         }
         Ok(())
     }
+}
+
+fn filled(text: Option<Cow<'_, str>>) -> Option<Cow<'_, str>> {
+    text.filter(|text| !text.is_empty())
 }
 
 fn size(value: &Value) -> usize {
