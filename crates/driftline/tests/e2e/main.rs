@@ -7,6 +7,7 @@
 mod bad_input;
 mod commands;
 mod config;
+mod crossing;
 mod damage;
 mod interop;
 mod judging;
