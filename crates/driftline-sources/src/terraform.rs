@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::coverage::EVERY;
-use driftline_core::{ResourceKey, Value};
+use driftline_core::{Outcome, ResourceKey, Value};
 use jiff::Timestamp;
 
 use crate::normalize::{Context, Document, Found, Listing, NormalizeError, Opened, open, time, value};
@@ -14,10 +14,14 @@ use crate::normalize::{Context, Document, Found, Listing, NormalizeError, Opened
 mod address;
 mod document;
 mod naming;
+mod parts;
 mod plan;
+#[cfg(test)]
+mod recorded_tests;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod things;
 mod types;
 
 use document::{Form, Item, Marks, Plan, recognise};
@@ -48,7 +52,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
             Form::State(items) => {
                 saw_state = true;
                 state.listing.taken(document.written_at);
-                state.listing.cover(EVERY, EVERY, driftline_core::Outcome::Complete);
+                state.listing.cover(EVERY, EVERY, Outcome::Complete);
                 let electorate = poll(&items);
                 for item in &items {
                     take(&mut state, item, document, &electorate, context)?;
@@ -261,20 +265,17 @@ impl Gathering {
             self.listing.resources.insert(key, candidate.found);
         }
         for ((kind, standing), count) in counts {
-            let are = if count == 1 { "1 resource is".to_owned() } else { format!("{count} resources are") };
-            let unmet = "and cannot meet what other sources saw";
-            let message = match standing {
-                Standing::Good => continue,
-                Standing::Unmapped => {
-                    format!("no mapping for this type: {are} followed by their Terraform address {unmet}")
-                }
-                Standing::Nameless => {
-                    format!("no ARN and no id in the attributes: {are} followed by their Terraform address {unmet}")
-                }
-                Standing::Nowhere => {
-                    format!("the account or the region is not known: {are} followed by their id alone {unmet}")
-                }
+            let (are, their) = match count {
+                1 => ("1 resource is".to_owned(), "its"),
+                _ => (format!("{count} resources are"), "their"),
             };
+            let (why, by) = match standing {
+                Standing::Good => continue,
+                Standing::Nowhere => ("the account or the region is not known", "id alone"),
+                Standing::Nameless => ("no ARN and no id in the attributes", "Terraform address"),
+                Standing::Unmapped => ("no mapping for this type", "Terraform address"),
+            };
+            let message = format!("{why}: {are} followed by {their} {by} and cannot meet what other sources saw");
             self.listing.problem(kind, message);
         }
         self.listing

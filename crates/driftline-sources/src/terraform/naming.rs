@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use super::document::Item;
 use super::types::{Naming, Thing, naming};
-use crate::aws::{Whereabouts, arn, is_arn, resource_key};
+use crate::aws::{Whereabouts, is_arn, is_global, resource_key};
 use crate::normalize::{Context, key, text};
+use crate::place::account_and_region;
 
 /// A key, and how well it names its resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) struct Name {
 pub(super) enum Standing {
     /// It is what everybody calls it, or nobody else sees it.
     Good,
-    /// Its id is known, but not the account and region that would make an ARN of it.
+    /// Its id is known, but not the account or the region that belongs to it.
     Nowhere,
     /// Its attributes name neither an ARN nor an id.
     Nameless,
@@ -125,13 +126,7 @@ fn region_of_zone(zone: &str) -> Option<&str> {
 }
 
 /// Names a resource.
-pub(super) fn name(
-    kind: &str,
-    address: &str,
-    attributes: &Value,
-    votes: Option<&Votes>,
-    context: &Context,
-) -> Name {
+pub(super) fn name(kind: &str, address: &str, attributes: &Value, votes: Option<&Votes>, context: &Context) -> Name {
     let by_address = |standing| Name { key: key(kind, &local_place(context), address), standing };
     let own = ["arn", "id"].into_iter().find_map(|name| text(attributes, name).and_then(Arn::parse));
     let own = own.as_ref();
@@ -162,7 +157,7 @@ pub(super) fn name(
             None => by_address(Standing::Nameless),
         },
         Naming::Record => match record_key(attributes, at) {
-            Some(key) => Name { key, standing: Standing::Good },
+            Some(key) => settled(key, true),
             None => by_address(Standing::Nameless),
         },
     }
@@ -174,26 +169,25 @@ pub(super) fn local_place(context: &Context) -> String {
 }
 
 fn thing_key(thing: Thing, attributes: &Value, at: Whereabouts<'_>) -> Option<Name> {
-    let own = text(attributes, thing.arn).filter(|own| is_arn(own));
-    if let Some(own) = own {
+    if let Some(own) = text(attributes, thing.arn).filter(|own| is_arn(own)) {
         // Old providers wrote the ARN of a log group's streams.
         let own = if thing.kind == "AWS::Logs::LogGroup" { own.trim_end_matches(":*") } else { own };
-        return Some(Name { key: resource_key(thing.kind, own, at), standing: Standing::Good });
+        return Some(settled(resource_key(thing.kind, own, at), true));
     }
-    let id = joined(attributes, thing.ids, "|").filter(|_| !thing.ids.is_empty())?;
-    let anywhere = Whereabouts { partition: "p", account: Some("a"), region: Some("r") };
-    let is_known = match arn(thing.kind, &id, anywhere).is_some() {
-        true => arn(thing.kind, &id, at).is_some(),
-        // It has no ARN; its place alone tells it from its namesakes.
-        false => at.account.is_some() && at.region.is_some(),
-    };
-    let standing = if is_known { Standing::Good } else { Standing::Nowhere };
-    // An id that begins with an ARN is still an id.
+    let id = joined(attributes, thing.ids, "|").filter(|id| !id.is_empty())?;
     let key = match thing.ids {
         [_] => resource_key(thing.kind, &id, at),
+        // Several attributes are no ARN, even where the first of them is one.
         _ => key(thing.kind, &at.place(thing.kind), &id),
     };
-    Some(Name { key, standing })
+    Some(settled(key, at.region.is_some() || is_global(thing.kind)))
+}
+
+/// A key whose place leaves out the account is not the one that others make.
+fn settled(key: ResourceKey, is_region_known: bool) -> Name {
+    let is_account_known = account_and_region(key.place.as_str()).0.is_some();
+    let standing = if is_region_known && is_account_known { Standing::Good } else { Standing::Nowhere };
+    Name { key, standing }
 }
 
 /// The attributes that make an id, put together. One with a question mark may be missing.

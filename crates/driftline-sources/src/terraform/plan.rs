@@ -32,10 +32,9 @@ pub(super) fn take(
     let (before, after) = (part(entry.change.before)?, part(entry.change.after)?);
     let unknown = part(entry.change.after_unknown)?;
     let mut secrets = Secrets::default();
-    for (side, marks) in [
-        (before.as_ref(), part(entry.change.before_sensitive)?),
-        (after.as_ref(), part(entry.change.after_sensitive)?),
-    ] {
+    for (side, marks) in
+        [(before.as_ref(), part(entry.change.before_sensitive)?), (after.as_ref(), part(entry.change.after_sensitive)?)]
+    {
         secrets.add(&entry.kind, side, marks.as_ref());
     }
     let mut leaves = BTreeMap::new();

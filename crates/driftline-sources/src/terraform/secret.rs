@@ -72,8 +72,21 @@ const BY_NATURE: &[(&str, &str)] = &[
 
 /// How names end that say of themselves that they are secret. Asked only where nothing is marked.
 const BY_NAME: &[&str] = &[
-    "accesstoken", "apikey", "authtoken", "connectionstring", "passphrase", "passwd", "password", "presharedkey",
-    "privatekey", "privatekeypem", "secret", "secretaccesskey", "secretkey", "secretstring", "token",
+    "accesstoken",
+    "apikey",
+    "authtoken",
+    "connectionstring",
+    "passphrase",
+    "passwd",
+    "password",
+    "presharedkey",
+    "privatekey",
+    "privatekeypem",
+    "secret",
+    "secretaccesskey",
+    "secretkey",
+    "secretstring",
+    "token",
 ];
 
 /// What a mirror of the values marks with `true`. Anything that is no mark at all is taken for one.
@@ -334,7 +347,11 @@ mod tests {
             ("true", None),
         ] {
             let paths = listed(&parse(marks));
-            assert_eq!(paths.as_deref().map(shown), expected.map(|it| it.into_iter().map(str::to_owned).collect()), "{marks}");
+            assert_eq!(
+                paths.as_deref().map(shown),
+                expected.map(|it| it.into_iter().map(str::to_owned).collect()),
+                "{marks}"
+            );
         }
     }
 
