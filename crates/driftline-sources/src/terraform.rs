@@ -139,10 +139,11 @@ fn take(
     let marked = match item.marks {
         Marks::Listed(raw) => secret::listed(&value(document, raw)?),
         Marks::Mirrored(raw) => Some(secret::mirrored(&value(document, raw)?)),
-        Marks::Unmarked => Some(secret::by_name(&attributes)),
+        Marks::Unmarked => Some(Vec::new()),
     };
     let sensitive = if let Some(marked) = marked {
         let mut paths = secret::with_echoes(&item.kind, marked);
+        paths.extend(secret::by_name(&attributes));
         paths.extend(match item.flat {
             true => secret::by_nature_flat(&item.kind, &attributes),
             false => secret::by_nature(&item.kind, &attributes),

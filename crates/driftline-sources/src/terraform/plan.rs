@@ -76,9 +76,7 @@ impl Secrets {
     fn add(&mut self, kind: &str, side: Option<&Value>, marks: Option<&Value>) {
         if let Some(value) = side {
             self.0.extend(secret::by_nature(kind, value));
-            if marks.is_none() {
-                self.0.extend(secret::by_name(value));
-            }
+            self.0.extend(secret::by_name(value));
         }
         self.0.extend(secret::with_echoes(kind, marks.map(secret::mirrored).unwrap_or_default()));
     }

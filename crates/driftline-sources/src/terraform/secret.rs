@@ -70,7 +70,8 @@ const BY_NATURE: &[(&str, &str)] = &[
     ("vault_*", "/wrapping_token"),
 ];
 
-/// How names end that say of themselves that they are secret. Asked only where nothing is marked.
+/// How names end that say of themselves that they are secret. Providers forget to mark some, and state files list only
+/// what the configuration marked.
 const BY_NAME: &[&str] = &[
     "accesstoken",
     "apikey",
@@ -215,17 +216,16 @@ fn find(value: &Value, steps: &[&str], path: &mut Path, out: &mut Vec<Path>) {
     }
 }
 
-/// What is secret by its name, where nobody marked anything.
+/// What is secret by its name, marked or not.
 pub(super) fn by_name(attributes: &Value) -> Vec<Path> {
     fn walk(value: &Value, path: &mut Path, out: &mut Vec<Path>) {
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
                     path.push(name.clone());
-                    match member {
-                        Value::Null | Value::Bool(_) => {}
-                        member if says_secret(name) && !is_empty(member) => out.push(path.clone()),
-                        member => walk(member, path, out),
+                    match says_secret(name) && is_text(member) {
+                        true => out.push(path.clone()),
+                        false => walk(member, path, out),
                     }
                     path.pop();
                 }
@@ -250,11 +250,12 @@ fn says_secret(name: &str) -> bool {
     BY_NAME.iter().any(|end| plain.ends_with(end))
 }
 
-fn is_empty(value: &Value) -> bool {
+/// A text, or several. A block of this name is looked into: it may tell where a secret is kept, and not the secret.
+fn is_text(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Number(_) => true,
+        Value::Array(items) => items.iter().any(is_text),
         _ => false,
     }
 }
@@ -396,8 +397,12 @@ mod tests {
     fn names_that_say_secret_are_taken_at_their_word() {
         let attributes = parse(
             r#"{"db_password":"x","nested":[{"clientSecret":"y"}],"secret_arn":"arn","password_policy":{"min":8},
-                "api_token":"","rotate_secret":true}"#,
+                "api_token":"","rotate_secret":true,"old_password":["a","b"],
+                "user_secret":[{"secret_arn":"arn","private_key":"z"}]}"#,
         );
-        assert_eq!(shown(&by_name(&attributes)), ["db_password", "nested/0/clientSecret"]);
+        assert_eq!(
+            shown(&by_name(&attributes)),
+            ["db_password", "nested/0/clientSecret", "old_password", "user_secret/0/private_key"]
+        );
     }
 }

@@ -303,6 +303,7 @@ fn secrets_that_an_old_terraform_did_not_mark_are_sealed_all_the_same() {
         ),
         ("aws_mq_broker", r#"{"id":"d","user":[{"password":"p"}]}"#, "/user/0/password"),
         ("random_password", r#"{"result":"p"}"#, "/result"),
+        ("aws_new_thing", r#"{"settings":[{"admin_password":"p"}]}"#, "/settings/0/admin_password"),
     ] {
         let listing = listing(&state(&resource(kind, "x", attributes)));
         let id = listing.resources.keys().next().unwrap().id.clone();
