@@ -33,6 +33,9 @@ const BASIS: &str = "terraform state";
 /// The member of the properties that is not an attribute.
 const ABOUT: &str = "$terraform";
 
+/// How many names a message lists.
+const SHOWN: usize = 3;
+
 /// Attributes without a fixed type. A state file wraps them as `{value, type}`, `terraform show` does not.
 const DYNAMIC: &[(&str, &[&str])] =
     &[("terraform_data", &["input", "output", "triggers_replace"]), ("kubernetes_manifest", &["manifest", "object"])];
@@ -44,7 +47,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     }
     let opened = open(documents)?;
     let mut state = Gathering::default();
-    let mut plans = Gathering::default();
+    let mut plans = Gathering { listing: Listing::scoped("plan"), ..Gathering::default() };
     let mut kept = Kept::default();
     let (mut saw_state, mut saw_plan) = (false, false);
     for document in &opened {
@@ -84,8 +87,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         listings.push(listing);
     }
     if saw_plan {
-        let listing = plans.finish();
-        listings.push(Listing { scope: Listing::scoped("plan").scope, ..listing });
+        listings.push(plans.finish());
     }
     if listings.is_empty() && !opened.is_empty() {
         return Err(NormalizeError::new(&opened[0].name, "there are outputs here, and no resources"));
@@ -249,12 +251,15 @@ impl Gathering {
 
     fn finish(mut self) -> Listing {
         for (key, labels) in &self.rivals {
-            let mut labels = labels.iter();
-            let Some(first) = labels.next() else { continue };
-            let others: Vec<String> = labels.map(|label| format!("`{label}`")).collect();
+            let Some(first) = labels.first() else { continue };
+            let others: Vec<String> = labels.iter().skip(1).take(SHOWN).map(|label| format!("`{label}`")).collect();
+            let more = match labels.len() - 1 - others.len() {
+                0 => String::new(),
+                count => format!(" and {count} more"),
+            };
             let message = match others.is_empty() {
                 true => "several documents have it, with different attributes; one of them is kept".to_owned(),
-                false => format!("{} is also {}; only the first is kept", key.id, others.join(", ")),
+                false => format!("{} is also {}{more}; only the first is kept", key.id, others.join(", ")),
             };
             self.listing.problem(first.as_str(), message);
         }

@@ -287,6 +287,8 @@ pub(super) const PARTS: &[(&str, &[&str])] = &[
 
 /// The parts that more or other attributes than `id` tell apart. One with a question mark may be missing.
 pub(super) const PART_IDS: &[(&str, &[&str])] = &[
+    // Its id is the second that the certificate was issued in.
+    ("aws_acm_certificate_validation", &["certificate_arn"]),
     ("aws_api_gateway_usage_plan_key", &["usage_plan_id", "id"]),
     ("aws_apigatewayv2_integration_response", &["api_id", "integration_id", "id"]),
     ("aws_apigatewayv2_route_response", &["api_id", "route_id", "id"]),
@@ -298,5 +300,6 @@ pub(super) const PART_IDS: &[(&str, &[&str])] = &[
     ("aws_s3_bucket_object", &["bucket", "key"]),
     ("aws_s3_object", &["bucket", "key"]),
     ("aws_s3_object_copy", &["bucket", "key"]),
+    ("aws_ses_event_destination", &["configuration_set_name", "name"]),
     ("aws_ses_receipt_rule", &["rule_set_name", "name"]),
 ];

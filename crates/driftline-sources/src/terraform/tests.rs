@@ -1,5 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use driftline_core::seal::{SealKey, seal};
 use driftline_core::{Outcome, Pattern, Pointer};
 use proptest::prelude::*;
 
@@ -282,6 +283,22 @@ fn marked_values_are_named_to_be_sealed_and_nothing_else_is() {
 }
 
 #[test]
+fn no_secret_survives_sealing() {
+    let key = SealKey::new([7; 32]);
+    let secrets = ["s3cr3t", "deep", "\"old\"", "\"new\"", "t0ken"];
+    let swamp = TF_RESOURCE.replace("\"t\"", "\"t0ken\"");
+    for text in [&state(DATA_STATE), DATA_SHOWN, PLAN, &swamp] {
+        assert!(secrets.iter().any(|secret| text.contains(secret)));
+        for found in read_all(&[text]).unwrap().iter().flat_map(|listing| listing.resources.values()) {
+            let mut properties = found.properties.to_value();
+            seal(&mut properties, &found.sensitive.iter().collect::<Vec<_>>(), &key);
+            let json = properties.to_json();
+            assert!(!secrets.iter().any(|secret| json.contains(secret)), "{json}");
+        }
+    }
+}
+
+#[test]
 fn a_mark_that_is_not_understood_seals_the_whole_resource() {
     let odd = resource("aws_vpc", "v", VPC)
         .replace(r#""sensitive_attributes":[]"#, r#""sensitive_attributes":[[{"type":"new"}]]"#);
@@ -332,6 +349,16 @@ fn a_thing_imported_twice_is_kept_once_and_the_other_address_is_told() {
     let id = "arn:aws:ec2:eu-west-1:123456789012:vpc/vpc-1";
     assert_eq!(properties(&one, id).get(ABOUT).unwrap().get("address"), Some(&Value::from("aws_vpc.a")));
     assert_eq!(problems(&one), [format!("aws_vpc.a: {id} is also `aws_vpc.b`; only the first is kept")]);
+}
+
+#[test]
+fn a_problem_stays_short_however_many_it_is_about() {
+    let many: Vec<String> = (10..99).map(|at| resource("aws_vpc", &format!("v{at}"), VPC)).collect();
+    let told = problems(&listing(&state(&many.join(","))));
+    assert!(
+        told[0].ends_with("`aws_vpc.v11`, `aws_vpc.v12`, `aws_vpc.v13` and 85 more; only the first is kept"),
+        "{told:?}"
+    );
 }
 
 #[test]
