@@ -161,6 +161,8 @@ fn take(
     let name = naming::name(&item.kind, &label, &attributes, votes, context);
     let Value::Object(members) = &mut attributes else {
         gathering.listing.problem(label, "its attributes are not an object; it is left out");
+        // What was left out is not gone.
+        gathering.listing.cover_unless(EVERY, EVERY, Some("some resources could not be read"));
         return Ok(());
     };
     members.insert(ABOUT.to_owned(), about(item));

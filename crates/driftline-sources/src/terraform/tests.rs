@@ -377,6 +377,16 @@ fn states_of_one_source_are_one_listing() {
 }
 
 #[test]
+fn what_is_left_out_is_not_taken_for_gone() {
+    let text = state(&[resource("aws_vpc", "a", "[1]"), resource("aws_vpc", "v", VPC)].join(","));
+    let listing = listing(&text);
+    assert_eq!((listing.items, listing.resources.len()), (2, 1));
+    assert_eq!(partial(&listing).as_deref(), Some("some resources could not be read"));
+    assert_eq!(problems(&listing), ["aws_vpc.a: its attributes are not an object; it is left out"]);
+    assert!(read_all(&[&state(&resource("aws_vpc", "a", "[1]"))]).is_err(), "nothing was understood");
+}
+
+#[test]
 fn a_deposed_object_is_a_thing_of_its_own() {
     let deposed = r#","deposed":"00ab","#;
     let one = resource("aws_new_thing", "v", VPC).replace(r#","attributes""#, &format!("{deposed}\"attributes\""));
