@@ -27,8 +27,8 @@ mod types;
 use document::{Form, Item, Marks, Plan, recognise};
 use naming::{Electorate, Standing, local_place, poll};
 
-/// How the listing of a state was made.
-const BASIS: &str = "terraform state";
+/// A state lists what it manages, and that is not what there is.
+pub const BASIS: &str = "terraform state";
 
 /// The member of the properties that is not an attribute.
 const ABOUT: &str = "$terraform";
@@ -277,13 +277,13 @@ impl Gathering {
                 1 => ("1 resource is".to_owned(), "its"),
                 _ => (format!("{count} resources are"), "their"),
             };
-            let (why, by) = match standing {
+            let (why, by, can) = match standing {
                 Standing::Good => continue,
-                Standing::Nowhere => ("the account or the region is not known", "id alone"),
-                Standing::Nameless => ("no ARN and no id in the attributes", "Terraform address"),
-                Standing::Unmapped => ("no mapping for this type", "Terraform address"),
+                Standing::Nowhere => ("the account or the region is not known", "id alone", "may not"),
+                Standing::Nameless => ("no ARN and no id in the attributes", "Terraform address", "cannot"),
+                Standing::Unmapped => ("no mapping for this type", "Terraform address", "cannot"),
             };
-            let message = format!("{why}: {are} followed by {their} {by} and cannot meet what other sources saw");
+            let message = format!("{why}: {are} followed by {their} {by} and {can} meet what other sources saw");
             self.listing.problem(kind, message);
         }
         self.listing

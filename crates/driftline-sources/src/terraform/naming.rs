@@ -153,7 +153,7 @@ pub(super) fn name(kind: &str, address: &str, attributes: &Value, votes: Option<
             None => by_address(Standing::Nameless),
         },
         Naming::Part { parent, ids } => match joined(attributes, ids, "/") {
-            Some(id) => Name { key: key(kind, &at.place(parent), &id), standing: Standing::Good },
+            Some(id) => Name { key: key(kind, &place(parent, at), &id), standing: Standing::Good },
             None => by_address(Standing::Nameless),
         },
         Naming::Record => match record_key(attributes, at) {
@@ -175,12 +175,21 @@ fn thing_key(thing: Thing, attributes: &Value, at: Whereabouts<'_>) -> Option<Na
         return Some(settled(resource_key(thing.kind, own, at), true));
     }
     let id = joined(attributes, thing.ids, "|").filter(|id| !id.is_empty())?;
+    let is_region_known = at.region.is_some() || is_global(thing.kind);
     let key = match thing.ids {
-        [_] => resource_key(thing.kind, &id, at),
+        [_] if is_region_known => resource_key(thing.kind, &id, at),
         // Several attributes are no ARN, even where the first of them is one.
-        _ => key(thing.kind, &at.place(thing.kind), &id),
+        _ => key(thing.kind, &place(thing.kind, at), &id),
     };
-    Some(settled(key, at.region.is_some() || is_global(thing.kind)))
+    Some(settled(key, is_region_known))
+}
+
+/// The place of things of a type that are here. What has regions is in one, known or not, and never everywhere.
+fn place(kind: &str, at: Whereabouts<'_>) -> String {
+    match at.region.is_some() || is_global(kind) {
+        true => at.place(kind),
+        false => format!("aws/{}/{NOWHERE}", at.account.unwrap_or(NOWHERE)),
+    }
 }
 
 /// A key whose place leaves out the account is not the one that others make.

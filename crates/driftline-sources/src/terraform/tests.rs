@@ -181,7 +181,7 @@ fn an_account_or_a_region_is_not_guessed_when_neighbours_disagree() {
     let other = resource("aws_vpc", "w", r#"{"id":"vpc-2","arn":"arn:aws:ec2:us-east-1:123456789012:vpc/vpc-2"}"#);
     let listing = listing(&state(&[nat.clone(), resource("aws_vpc", "v", VPC), other.clone()].join(",")));
     assert!(
-        keys(&listing).contains(&"AWS::EC2::NatGateway aws/123456789012/global nat-1".to_owned()),
+        keys(&listing).contains(&"AWS::EC2::NatGateway aws/123456789012/- nat-1".to_owned()),
         "{:?}",
         keys(&listing)
     );
