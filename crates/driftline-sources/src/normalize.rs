@@ -143,6 +143,12 @@ pub struct Found {
     from: usize,
 }
 
+impl Found {
+    pub(crate) fn new(value: &Value, sensitive: Vec<Pattern>, document: &str) -> Self {
+        Self { properties: Properties::new(value), sensitive, from: document.to_owned() }
+    }
+}
+
 impl Listing {
     pub(crate) fn scoped(scope: &str) -> Self {
         Self { scope: Some(scope.parse().expect("a scope written in this crate")), ..Self::default() }
