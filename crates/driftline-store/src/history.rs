@@ -7,6 +7,7 @@ use driftline_core::rule::RuleBook;
 use driftline_core::{ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 
+use crate::catalog::Version;
 use crate::error::StoreError;
 use crate::log::FileRef;
 use crate::segment::{Image, Op, Row};
@@ -164,6 +165,39 @@ impl Store {
             })?;
         }
         Ok(found)
+    }
+
+    /// Goes through the versions of a stream, oldest first, with each resource that is other than before: its
+    /// properties, or nothing where it is gone. All resources of the first version are.
+    pub fn replay(
+        &self,
+        stream: &StreamId,
+        mut each: impl FnMut(&Version, BTreeMap<ResourceKey, Option<Value>>),
+    ) -> Result<(), StoreError> {
+        for (at, version) in self.catalog.stream(stream)?.versions().enumerate() {
+            let mut changed = BTreeMap::new();
+            let file = if at == 0 { version.base.as_ref() } else { version.delta.as_ref() };
+            if let Some(file) = file {
+                self.read_whole(file)?.each_row(|row, _| {
+                    match &row.after {
+                        None => {
+                            changed.insert(row.key, None);
+                        }
+                        // Only looked at again, or no longer.
+                        Some(Image { json: None, .. }) => {}
+                        Some(image) => {
+                            let value = parse(Some(image)).ok_or_else(|| {
+                                StoreError::damaged(file.path.as_str(), format!("the image of {} is not JSON", row.key))
+                            })?;
+                            changed.insert(row.key, Some(value));
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            each(version, changed);
+        }
+        Ok(())
     }
 
     /// The resources of a version with one of these ids, each with its whole properties.
