@@ -20,7 +20,7 @@ pub enum Fate {
     Added,
     Removed,
     Changed(Vec<Change>),
-    /// One of the two sides did not look, and why.
+    /// One of the two sides did not look: where, and why.
     NotChecked(String),
 }
 
@@ -321,7 +321,9 @@ fn fate(key: &ResourceKey, source: &str, before: Pass<'_>, after: Pass<'_>, book
     let live = judge::Side { value: new, coverage: after.coverage };
     let judgement = judge(key.as_ref(), source, &expected, &live, book)?;
     Some(match (judgement.status, old, new) {
-        (Status::NotChecked, ..) => Fate::NotChecked(judgement.reason.unwrap_or_default()),
+        (Status::NotChecked, ..) => {
+            Fate::NotChecked(format!("{}: {}", key.place, judgement.reason.unwrap_or_default()))
+        }
         // That something is there or not is no difference that a rule could excuse in a graph.
         (_, None, _) => Fate::Added,
         (_, _, None) => Fate::Removed,

@@ -44,6 +44,16 @@ pub struct Happened {
     pub comparison: Comparison,
 }
 
+/// One step of a stream's life.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A resource is new or changed in a version; its properties, as JSON that was not read yet.
+    Is(&'a Version, &'a ResourceKey, &'a str),
+    Gone(&'a ResourceKey),
+    /// That was all that changed in this version.
+    Version(&'a Version),
+}
+
 impl Store {
     /// Every event in the life of the resources with this id, oldest first.
     pub fn history(&self, id: &str, book: &RuleBook) -> Result<Vec<Event>, StoreError> {
@@ -167,35 +177,24 @@ impl Store {
         Ok(found)
     }
 
-    /// Goes through the versions of a stream, oldest first, with each resource that is other than before: its
-    /// properties, or nothing where it is gone. All resources of the first version are.
-    pub fn replay(
-        &self,
-        stream: &StreamId,
-        mut each: impl FnMut(&Version, BTreeMap<ResourceKey, Option<Value>>),
-    ) -> Result<(), StoreError> {
-        for (at, version) in self.catalog.stream(stream)?.versions().enumerate() {
-            let mut changed = BTreeMap::new();
+    /// Goes through the versions of a stream, oldest first, up to and including one: each resource that is other
+    /// than before, and then the version. All resources of the first version are other than before.
+    pub fn replay(&self, stream: &StreamId, until: u64, mut each: impl FnMut(Step<'_>)) -> Result<(), StoreError> {
+        let versions = self.catalog.stream(stream)?.versions().filter(|version| version.number <= until);
+        for (at, version) in versions.enumerate() {
             let file = if at == 0 { version.base.as_ref() } else { version.delta.as_ref() };
             if let Some(file) = file {
                 self.read_whole(file)?.each_row(|row, _| {
                     match &row.after {
-                        None => {
-                            changed.insert(row.key, None);
-                        }
+                        None => each(Step::Gone(&row.key)),
                         // Only looked at again, or no longer.
                         Some(Image { json: None, .. }) => {}
-                        Some(image) => {
-                            let value = parse(Some(image)).ok_or_else(|| {
-                                StoreError::damaged(file.path.as_str(), format!("the image of {} is not JSON", row.key))
-                            })?;
-                            changed.insert(row.key, Some(value));
-                        }
+                        Some(Image { json: Some(json), .. }) => each(Step::Is(version, &row.key, json)),
                     }
                     Ok(())
                 })?;
             }
-            each(version, changed);
+            each(Step::Version(version));
         }
         Ok(())
     }

@@ -5,18 +5,22 @@ mod baseline;
 mod config;
 mod demo;
 mod demo_data;
+mod draw;
 mod drift;
 mod error;
 mod exit;
 mod explain;
 mod filter;
+mod layout;
 mod observe;
 mod output;
+mod posture;
 mod report;
 mod seal;
 mod settings;
 mod surroundings;
 mod time;
+mod topology;
 mod upkeep;
 mod velocity;
 
@@ -60,6 +64,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
     match command {
         Command::Drift(args) => return drift::run(settings, &args),
         Command::Diff(args) => return drift::diff(settings, &args),
+        Command::Posture(args) => return posture::run(settings, &args),
+        Command::Topology(args) => topology::run(settings, &args)?,
         Command::Demo => demo::run(settings)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,
