@@ -68,6 +68,10 @@ impl Mark {
         }
     }
 
+    fn is_change(self) -> bool {
+        matches!(self, Mark::Added | Mark::Removed | Mark::Changed)
+    }
+
     /// For people: `removed`, `not checked`.
     fn words(self) -> &'static str {
         if self == Mark::NotChecked { "not checked" } else { self.name() }
@@ -138,12 +142,14 @@ impl Picture {
         for (id, _) in diff.edges.iter().filter(|(_, edge)| edge.fate.is_change()) {
             touched.extend([id.from.as_str(), id.to.as_str()]);
         }
+        let joined: BTreeSet<&str> = diff.edges.keys().flat_map(|id| [id.from.as_str(), id.to.as_str()]).collect();
         let mut ids: Vec<&String> = diff.nodes.keys().filter(|id| wanted(id)).collect();
         ids.sort_by_key(|id| match id.as_str() {
             id if diff.nodes[id].fate.is_change() => 0,
             id if touched.contains(id) => 1,
             id if near.contains(id) => 2,
-            _ => 3,
+            id if joined.contains(id) => 3,
+            _ => 4,
         });
         let mut left_out = (ids.len().saturating_sub(bounds.nodes), 0);
         ids.truncate(bounds.nodes);
@@ -200,12 +206,12 @@ impl Picture {
     pub(crate) fn mermaid(&self) -> String {
         let mut out = String::from("flowchart LR\n");
         for (at, node) in self.nodes.iter().enumerate() {
-            let (name, kind) = (mermaid(&node.name), mermaid(&node.kind));
-            out += &format!("  n{at}[\"{}{name}<br/>{kind}\"]:::{}\n", node.mark.sign(), node.mark.name());
+            let name = mermaid(&format!("{}{}", node.mark.sign(), node.name));
+            out += &format!("  n{at}[\"{name}<br/>{}\"]:::{}\n", mermaid(&node.kind), node.mark.name());
         }
         for edge in &self.edges {
             let arrow = if edge.mark.dashes().is_some() { "-.->" } else { "-->" };
-            let label = format!("{}{}", edge.mark.sign(), mermaid(&edge.kind));
+            let label = mermaid(&format!("{}{}", edge.mark.sign(), edge.kind));
             let label = if label.is_empty() { String::new() } else { format!("|\"{label}\"|") };
             out += &format!("  n{} {arrow}{label} n{}\n", edge.from, edge.to);
         }
@@ -262,10 +268,15 @@ impl Picture {
         const HEAD: f64 = 44.0;
         let widths: Vec<f64> = self.nodes.iter().map(|node| node_width(node)).collect();
         let pairs: Vec<(usize, usize)> = self.edges.iter().map(|edge| (edge.from, edge.to)).collect();
-        let found = layout(&widths, &pairs);
+        // Things that changed are looked for first; what they hang together with is there, too.
+        let mut matters: Vec<bool> = self.nodes.iter().map(|node| node.mark.is_change()).collect();
+        for edge in self.edges.iter().filter(|edge| edge.mark.is_change()) {
+            matters[edge.from] = true;
+        }
+        let found = layout(&widths, &pairs, &matters);
         let caption = self.note().map_or_else(|| self.title.clone(), |note| format!("{}; {note}", self.title));
         let legend = "+ added   - removed   ~ changed   ? not checked";
-        let least = text_width(&caption, 8.2).max(text_width(legend, 6.8));
+        let least = text_width(&caption, 10.4).max(text_width(legend, 7.4));
         let (width, height) = (found.width.max(least) + 2.0 * EDGE, found.height + 2.0 * EDGE + HEAD);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -305,7 +316,7 @@ impl Picture {
                 edge.mark.words()
             )),
             middle.x,
-            middle.y - 4.0,
+            middle.y + 3.5,
             xml(&label)
         )
     }
@@ -333,7 +344,7 @@ fn style() -> String {
          .title{font-size:15px;font-weight:600;fill:#0f172a}\n.legend{font-size:11px;fill:#475569}\n\
          .node text{text-anchor:middle}\n.node rect{stroke-width:1.5}\n.name{font-size:12px;font-weight:600}\n\
          .kind{font-size:10px}\n.edge path{fill:none;stroke-width:1.5}\n\
-         .edge text{font-size:10px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:4px}\n",
+         .edge text{font-size:10px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:5px;stroke-linejoin:round}\n",
     );
     let rules = |mark: Mark, [fill, line, text]: [&str; 3]| {
         let name = mark.name();
@@ -348,7 +359,7 @@ fn style() -> String {
         if let Some(dashes) = mark.dashes() {
             out += &format!(".node.{name} rect,.edge.{name} path{{stroke-dasharray:{dashes}}}\n");
         }
-        if matches!(mark, Mark::Added | Mark::Removed | Mark::Changed) {
+        if mark.is_change() {
             out += &format!(".node.{name} rect,.edge.{name} path{{stroke-width:2.5}}\n");
         }
     }
@@ -442,16 +453,23 @@ fn is_unseen(char: char) -> bool {
         || u32::from(char) & 0xfffe == 0xfffe
 }
 
-/// Text inside a quoted Mermaid label. Only what is known to be harmless is written as it is.
+/// Text inside a quoted Mermaid label, which Mermaid takes for Markdown. Only what is known to be harmless is written
+/// as it is: letters, digits, and signs between them.
 fn mermaid(text: &str) -> String {
     let mut out = String::new();
-    for char in text.chars() {
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let joins = |char: char| char.is_alphanumeric() || char == ':';
+        let inside = joins(before) && chars.peek().copied().is_some_and(joins);
         match char {
             '"' => out.push_str("#quot;"),
-            ' ' | '-' | '_' | '.' | '/' | ':' | ',' | '+' | '=' | '…' => out.push(char),
+            ' ' | '…' => out.push(char),
+            '-' | '_' | '.' | '/' | ':' | ',' | '+' | '=' if inside => out.push(char),
             _ if char.is_alphanumeric() => out.push(char),
             _ => out += &format!("#{};", u32::from(char)),
         }
+        before = char;
     }
     out
 }
@@ -537,10 +555,13 @@ mod tests {
     fn changes_are_marked_by_signs_and_not_only_by_colour() {
         let diff = graph(&["new", "old", "other", "same"]);
         let picture = Picture::new(&diff, "t", false, PICTURE);
-        for text in [picture.mermaid(), picture.dot(), picture.svg()] {
+        for text in [picture.dot(), picture.svg()] {
             for sign in ["+ new", "- old", "~ other"] {
                 assert!(text.contains(sign), "{sign} is not in {text}");
             }
+        }
+        for sign in ["#43; new", "#45; old", "#126; other"] {
+            assert!(picture.mermaid().contains(sign), "a bare sign would begin a Markdown list");
         }
         assert_eq!(picture.svg(), Picture::new(&diff, "t", false, PICTURE).svg(), "the same graph, the same bytes");
     }

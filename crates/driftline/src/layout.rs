@@ -14,7 +14,7 @@ const ROW_GAP: f64 = 26.0;
 const LAYER_GAP: f64 = 120.0;
 /// The height of a lane for an edge that passes a layer.
 const LANE: f64 = 16.0;
-const PART_GAP: f64 = 48.0;
+const PART_GAP: f64 = 36.0;
 /// A picture is not made narrower than this for the sake of being square.
 const LEAST_WIDTH: f64 = 900.0;
 const SWEEPS: usize = 8;
@@ -41,9 +41,9 @@ pub(crate) fn number(count: usize) -> f64 {
     count as f64
 }
 
-/// Lays out nodes of these widths with these edges between them.
-pub(crate) fn layout(widths: &[f64], edges: &[(usize, usize)]) -> Layout {
-    let parts: Vec<(Vec<usize>, Layout, Vec<usize>)> = parts(widths.len(), edges)
+/// Lays out nodes of these widths with these edges between them. Parts with a node that matters come first.
+pub(crate) fn layout(widths: &[f64], edges: &[(usize, usize)], matters: &[bool]) -> Layout {
+    let parts: Vec<(Vec<usize>, Layout, Vec<usize>)> = parts(edges, matters)
         .into_iter()
         .map(|members| {
             let local: BTreeMap<usize, usize> = members.iter().enumerate().map(|(at, node)| (*node, at)).collect();
@@ -84,8 +84,9 @@ pub(crate) fn layout(widths: &[f64], edges: &[(usize, usize)]) -> Layout {
     whole
 }
 
-/// The parts that hang together, the largest first.
-fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
+/// The parts that hang together: those that matter first, and of these the largest.
+fn parts(edges: &[(usize, usize)], matters: &[bool]) -> Vec<Vec<usize>> {
+    let count = matters.len();
     let mut next = vec![Vec::new(); count];
     for (from, to) in edges {
         next[*from].push(*to);
@@ -105,7 +106,10 @@ fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
             parts.push(members.into_iter().collect::<Vec<_>>());
         }
     }
-    parts.sort_by_key(|members| std::cmp::Reverse(members.len()));
+    parts.sort_by_key(|members| {
+        let matter = members.iter().any(|node| matters[*node]);
+        std::cmp::Reverse((matter, members.len()))
+    });
     parts
 }
 
@@ -160,8 +164,7 @@ fn turned(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
         }
     }
     let mut incoming = vec![0_usize; count];
-    for (from, to) in edges.iter().filter(|(from, to)| from != to) {
-        let _ = from;
+    for (_, to) in edges.iter().filter(|(from, to)| from != to) {
         incoming[*to] += 1;
     }
     // Where something begins is the best place to begin.
@@ -419,7 +422,7 @@ mod tests {
     /// No two nodes lie on each other, nothing lies outside, every edge has its ends.
     fn check(count: usize, edges: &[(usize, usize)]) -> Layout {
         let widths: Vec<f64> = (0..count).map(|at| 80.0 + number(at % 7) * 20.0).collect();
-        let found = layout(&widths, edges);
+        let found = layout(&widths, edges, &vec![false; count]);
         for (at, node) in found.nodes.iter().enumerate() {
             assert!(node.x >= 0.0 && node.y >= 0.0 && node.x + widths[at] <= found.width + 0.01);
             assert!(node.y + NODE_HEIGHT <= found.height + 0.01);
@@ -438,9 +441,9 @@ mod tests {
 
     #[test]
     fn edges_point_right_unless_they_close_a_cycle() {
-        let found = check(4, &[(0, 1), (1, 2), (2, 0), (3, 2)]);
+        let found = check(4, &[(0, 1), (1, 2), (2, 0), (3, 0)]);
         let x = |node: usize| found.nodes[node].x;
-        assert!(x(0) < x(1) && x(1) < x(2) && x(3) < x(2));
+        assert!(x(3) < x(0) && x(0) < x(1) && x(1) < x(2), "a cycle begins where it is entered");
         let back = &found.edges[2];
         assert!(back[0].x > back[back.len() - 1].x, "it runs back to where the cycle began");
     }

@@ -437,7 +437,7 @@ impl Show for Answer {
         let all = All {
             schema: "driftline.posture/v1",
             computed_at: self.now,
-            compared: self.expected.heading(self.now),
+            compared: self.expected.exact_heading(),
             totals,
             rules: self.json_rules(),
             newly_non_compliant: self.json_violations(Turn::New),

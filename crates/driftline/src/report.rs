@@ -65,6 +65,14 @@ impl Expected {
             Expected::Versions { text } => text.clone(),
         }
     }
+
+    /// The same at any time it is asked: for what is kept, and compared byte by byte.
+    pub(crate) fn exact_heading(&self) -> String {
+        match self {
+            Expected::Baseline { name, set_at } => format!("against baseline `{name}`, set at {set_at}"),
+            Expected::Versions { text } => text.clone(),
+        }
+    }
 }
 
 /// Everything `drift` has to say.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::args::TopologyArgs;
-use crate::draw::{IN_A_REPORT, MERMAID, PICTURE, Picture};
+use crate::draw::{Bounds, IN_A_REPORT, MERMAID, PICTURE, Picture};
 use crate::drift::{Points, ask, parse_sources};
 use crate::error::{CommandError, CommandResult};
 use crate::output::{BOLD, CYAN, DIM, Format, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, visible};
@@ -339,6 +339,10 @@ impl Topology {
         format!("Topology {}", self.expected.heading(self.now))
     }
 
+    fn picture(&self, bounds: Bounds) -> Picture {
+        Picture::new(&self.diff, &format!("Topology {}", self.expected.exact_heading()), self.all, bounds)
+    }
+
     fn totals(&self) -> Vec<Vec<String>> {
         let [before, after] = self.diff.shapes();
         let row =
@@ -477,7 +481,7 @@ impl Show for Topology {
         let all = All {
             schema: "driftline.topology/v1",
             computed_at: self.now,
-            compared: self.expected.heading(self.now),
+            compared: self.expected.exact_heading(),
             before,
             after,
             nodes: self.json_nodes(),
@@ -536,8 +540,7 @@ impl Show for Topology {
             let [degrees, edges, nodes] = more;
             writeln!(out, "\nNot listed: {degrees} more degrees, {edges} more edges, {nodes} more nodes.")?;
         }
-        let picture = Picture::new(&self.diff, &self.title(), self.all, IN_A_REPORT);
-        writeln!(out, "\n```mermaid\n{}```\n", picture.mermaid())?;
+        writeln!(out, "\n```mermaid\n{}```\n", self.picture(IN_A_REPORT).mermaid())?;
         for (at, row) in self.totals().iter().enumerate() {
             writeln!(out, "| {} |", row.join(" | "))?;
             if at == 0 {
@@ -552,11 +555,10 @@ impl Show for Topology {
     }
 
     fn draw(&self, format: Format) -> Option<String> {
-        let picture = |bounds| Picture::new(&self.diff, &self.title(), self.all, bounds);
         match format {
-            Format::Mermaid => Some(picture(MERMAID).mermaid()),
-            Format::Dot => Some(picture(PICTURE).dot()),
-            Format::Svg => Some(picture(PICTURE).svg()),
+            Format::Mermaid => Some(self.picture(MERMAID).mermaid()),
+            Format::Dot => Some(self.picture(PICTURE).dot()),
+            Format::Svg => Some(self.picture(PICTURE).svg()),
             _ => None,
         }
     }
