@@ -3,6 +3,7 @@
 //! Names come from outside. Nothing in them can end a text, a tag or a code block, and what cannot be seen is shown
 //! as an escape. Every mark is a sign as well as a colour.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::graph::{Fate, GraphDiff};
@@ -25,6 +26,8 @@ pub(crate) const IN_A_REPORT: Bounds = Bounds { nodes: 60, edges: 200 };
 
 /// The longest name that is written into a node.
 const LONGEST: usize = 36;
+/// The same for an edge, which has less room.
+const LONGEST_EDGE: usize = 18;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
@@ -169,8 +172,8 @@ impl Picture {
             let kind = node.kind.as_deref();
             DrawnNode {
                 id: shown(id),
-                name: middle_out(&shown(short_name(kind.unwrap_or_default(), id))),
-                kind: middle_out(&shown(kind.unwrap_or("not observed"))),
+                name: middle_out(&shown(short_name(kind.unwrap_or_default(), id)), LONGEST),
+                kind: middle_out(&shown(kind.unwrap_or("not observed")), LONGEST),
                 mark: Mark::of(&node.fate),
             }
         };
@@ -182,7 +185,7 @@ impl Picture {
                 .map(|(from, to, id, edge)| DrawnEdge {
                     from,
                     to,
-                    kind: middle_out(&shown(&id.kind)),
+                    kind: middle_out(&shown(&id.kind), LONGEST_EDGE),
                     mark: Mark::of(&edge.fate),
                 })
                 .collect(),
@@ -288,37 +291,36 @@ impl Picture {
         out += &format!("<text class=\"title\" x=\"{EDGE}\" y=\"30\">{}</text>\n", xml(&caption));
         out += &format!("<text class=\"legend\" x=\"{EDGE}\" y=\"50\" xml:space=\"preserve\">{legend}</text>\n");
         out += &format!("<g transform=\"translate({EDGE},{:.0})\">\n", EDGE + HEAD);
-        for at in 0..self.edges.len() {
-            out += &self.svg_edge(at, &found, &widths);
-        }
+        let (lines, names): (Vec<String>, Vec<String>) =
+            (0..self.edges.len()).map(|at| self.svg_edge(at, &found)).unzip();
+        // Names lie on the lines, whichever they belong to, and nodes on both.
+        out.extend(lines);
+        out.extend(names);
         for (at, node) in self.nodes.iter().enumerate() {
-            out += &svg_node(node, found.nodes[at], widths[at]);
+            out += &svg_node(node, found.nodes[at], found.widths[at]);
         }
         out + "</g>\n</svg>\n"
     }
 
-    fn svg_edge(&self, at: usize, found: &Layout, widths: &[f64]) -> String {
+    /// An edge's line, and its name.
+    fn svg_edge(&self, at: usize, found: &Layout) -> (String, String) {
         let edge = &self.edges[at];
-        let (path, middle) = match found.edges[at].as_slice() {
-            [] => loop_at(found.nodes[edge.from], widths[edge.from]),
-            points => curve(points),
+        // At the end that fewer others share there is room for a name.
+        let others = |end: fn(&DrawnEdge) -> usize| self.edges.iter().filter(|one| end(one) == end(edge)).count();
+        let place = others(|one| one.to).cmp(&others(|one| one.from));
+        let (path, name) = match found.edges[at].as_slice() {
+            [] => loop_at(found.nodes[edge.from], found.widths[edge.from]),
+            points => curve(points, place),
         };
         let mark = edge.mark.name();
-        let label = format!("{}{}", edge.mark.sign(), edge.kind);
-        format!(
-            "<g class=\"edge {mark}\"><title>{}</title><path d=\"{path}\" marker-end=\"url(#{mark})\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>\n",
-            xml(&format!(
-                "{} to {}: {} ({})",
-                self.nodes[edge.from].id,
-                self.nodes[edge.to].id,
-                edge.kind,
-                edge.mark.words()
-            )),
-            middle.x,
-            middle.y + 3.5,
-            xml(&label)
-        )
+        let ends = format!("{} to {}", self.nodes[edge.from].id, self.nodes[edge.to].id);
+        let title = xml(&format!("{ends}: {} ({})", edge.kind, edge.mark.words()));
+        let line = format!(
+            "<g class=\"edge {mark}\"><title>{title}</title><path d=\"{path}\" marker-end=\"url(#{mark})\"/></g>\n"
+        );
+        let text = xml(&format!("{}{}", edge.mark.sign(), edge.kind));
+        let name = format!("<text class=\"on {mark}\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>\n", name.x, name.y + 3.5);
+        (line, name)
     }
 }
 
@@ -344,13 +346,13 @@ fn style() -> String {
          .title{font-size:15px;font-weight:600;fill:#0f172a}\n.legend{font-size:11px;fill:#475569}\n\
          .node text{text-anchor:middle}\n.node rect{stroke-width:1.5}\n.name{font-size:12px;font-weight:600}\n\
          .kind{font-size:10px}\n.edge path{fill:none;stroke-width:1.5}\n\
-         .edge text{font-size:10px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:5px;stroke-linejoin:round}\n",
+         .on{font-size:10px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:5px;stroke-linejoin:round}\n",
     );
     let rules = |mark: Mark, [fill, line, text]: [&str; 3]| {
         let name = mark.name();
         format!(
             ".node.{name} rect{{fill:{fill};stroke:{line}}}\n.node.{name} text{{fill:{text}}}\n\
-             .edge.{name} path{{stroke:{line}}}\n.edge.{name} text{{fill:{line}}}\n#{name} path{{fill:{line}}}\n"
+             .edge.{name} path{{stroke:{line}}}\n.on.{name}{{fill:{line}}}\n#{name} path{{fill:{line}}}\n"
         )
     };
     for mark in Mark::ALL {
@@ -364,7 +366,7 @@ fn style() -> String {
         }
     }
     out += "@media (prefers-color-scheme: dark){\n.page{fill:#0f172a}\n.title{fill:#f1f5f9}\n.legend{fill:#94a3b8}\n\
-            .edge text{stroke:#0f172a}\n";
+            .on{stroke:#0f172a}\n";
     for mark in Mark::ALL {
         out += &rules(mark, mark.dark_colours());
     }
@@ -379,17 +381,25 @@ fn style() -> String {
     out + "</defs>\n"
 }
 
-/// A curve through the points, level at each of them, and its middle.
-fn curve(points: &[Point]) -> (String, Point) {
+/// A curve through the points, level at each of them, and where its name goes.
+fn curve(points: &[Point], place: Ordering) -> (String, Point) {
     let mut path = format!("M{:.1} {:.1}", points[0].x, points[0].y);
     for pair in points.windows(2) {
         let (from, to) = (pair[0], pair[1]);
         let bend = f64::midpoint(from.x, to.x);
         path += &format!("C{bend:.1} {:.1} {bend:.1} {:.1} {:.1} {:.1}", from.y, to.y, to.x, to.y);
     }
-    // The first two points have the gap between two layers between them, where names are written.
-    let middle = Point { x: f64::midpoint(points[0].x, points[1].x), y: f64::midpoint(points[0].y, points[1].y) };
-    (path, middle)
+    // The first two points and the last two have the gap between two layers between them, where names are written.
+    let (from, to, share): (Point, Point, f64) = match place {
+        Ordering::Less => (points[points.len() - 2], points[points.len() - 1], 0.65),
+        Ordering::Equal => (points[0], points[1], 0.5),
+        Ordering::Greater => (points[0], points[1], 0.35),
+    };
+    let left = 1.0 - share;
+    let (first, last) = (left.powi(3), share.powi(3));
+    let (second, third) = (3.0 * share * left * left, 3.0 * share * share * left);
+    let x = first * from.x + (second + third) * f64::midpoint(from.x, to.x) + last * to.x;
+    (path, Point { x, y: (first + second) * from.y + (third + last) * to.y })
 }
 
 /// From a node's top back to its side.
@@ -408,8 +418,8 @@ fn loop_at(corner: Point, width: f64) -> (String, Point) {
 }
 
 fn node_width(node: &DrawnNode) -> f64 {
-    let name = text_width(&format!("{}{}", node.mark.sign(), node.name), 7.4);
-    (name.max(text_width(&node.kind, 5.9)) + 20.0).max(80.0)
+    let name = text_width(&format!("{}{}", node.mark.sign(), node.name), 8.2);
+    (name.max(text_width(&node.kind, 6.2)) + 20.0).max(80.0)
 }
 
 /// About how wide a text is; wide letters are taken for two.
@@ -426,12 +436,12 @@ pub(crate) fn short_name<'i>(kind: &str, id: &'i str) -> &'i str {
 }
 
 /// A long text keeps its beginning and its end: they tell names apart.
-fn middle_out(text: &str) -> String {
+fn middle_out(text: &str, longest: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= LONGEST {
+    if chars.len() <= longest {
         return text.to_owned();
     }
-    let (start, end) = (&chars[..LONGEST / 2], &chars[chars.len() - (LONGEST / 2 - 1)..]);
+    let (start, end) = (&chars[..longest / 2], &chars[chars.len() - (longest / 2 - 1)..]);
     start.iter().chain(&['…']).chain(end).collect()
 }
 

@@ -30,7 +30,9 @@ pub(crate) struct Point {
 pub(crate) struct Layout {
     /// The top left corner of each node.
     pub nodes: Vec<Point>,
-    /// The points that each edge runs through, from its first node to its second. Empty for a loop.
+    /// How wide each node is drawn: all of a layer alike, so that no edge passes behind one.
+    pub widths: Vec<f64>,
+    /// The points that each edge runs through, from its first node to its second; empty for a loop.
     pub edges: Vec<Vec<Point>>,
     pub width: f64,
     pub height: f64,
@@ -60,6 +62,7 @@ pub(crate) fn layout(widths: &[f64], edges: &[(usize, usize)], matters: &[bool])
     let room = widest.max((area * 1.6).sqrt());
     let mut whole = Layout {
         nodes: vec![Point::default(); widths.len()],
+        widths: vec![0.0; widths.len()],
         edges: vec![Vec::new(); edges.len()],
         ..Layout::default()
     };
@@ -70,8 +73,9 @@ pub(crate) fn layout(widths: &[f64], edges: &[(usize, usize)], matters: &[bool])
             (x, row_height) = (0.0, 0.0);
         }
         let moved = |point: &Point| Point { x: point.x + x, y: point.y + top };
-        for (node, point) in members.iter().zip(&one.nodes) {
-            whole.nodes[*node] = moved(point);
+        for (at, node) in members.iter().enumerate() {
+            whole.nodes[*node] = moved(&one.nodes[at]);
+            whole.widths[*node] = one.widths[at];
         }
         for (edge, points) in inside.iter().zip(&one.edges) {
             whole.edges[*edge] = points.iter().map(moved).collect();
@@ -391,7 +395,7 @@ impl Part {
             for (place, item) in chain.iter().enumerate() {
                 let left = lefts[self.layer_of[*item]];
                 if place == 0 {
-                    points.push(Point { x: left + widths[*item], y: ports[&(at, true, *item)] });
+                    points.push(Point { x: left + columns[self.layer_of[*item]], y: ports[&(at, true, *item)] });
                 } else if place + 1 == chain.len() {
                     points.push(Point { x: left, y: ports[&(at, false, *item)] });
                 } else {
@@ -408,6 +412,7 @@ impl Part {
             nodes: (0..widths.len())
                 .map(|node| Point { x: lefts[self.layer_of[node]], y: centre(node) - NODE_HEIGHT / 2.0 })
                 .collect(),
+            widths: (0..widths.len()).map(|node| columns[self.layer_of[node]]).collect(),
             edges: (0..chains.len()).map(points).collect(),
             width: (width - LAYER_GAP).max(0.0),
             height: (bottom - top).max(0.0),
@@ -421,8 +426,10 @@ mod tests {
 
     /// No two nodes lie on each other, nothing lies outside, every edge has its ends.
     fn check(count: usize, edges: &[(usize, usize)]) -> Layout {
-        let widths: Vec<f64> = (0..count).map(|at| 80.0 + number(at % 7) * 20.0).collect();
-        let found = layout(&widths, edges, &vec![false; count]);
+        let least: Vec<f64> = (0..count).map(|at| 80.0 + number(at % 7) * 20.0).collect();
+        let found = layout(&least, edges, &vec![false; count]);
+        let widths = &found.widths;
+        assert!(widths.iter().zip(&least).all(|(width, least)| width >= least));
         for (at, node) in found.nodes.iter().enumerate() {
             assert!(node.x >= 0.0 && node.y >= 0.0 && node.x + widths[at] <= found.width + 0.01);
             assert!(node.y + NODE_HEIGHT <= found.height + 0.01);
