@@ -352,17 +352,18 @@ fn texts_at<'v>(value: &'v Value, path: &str) -> Vec<&'v str> {
     found.into_iter().filter_map(Value::as_str).filter(|text| !text.is_empty()).collect()
 }
 
+fn root(parents: &mut [usize], mut at: usize) -> usize {
+    while parents[at] != at {
+        parents[at] = parents[parents[at]];
+        at = parents[at];
+    }
+    at
+}
+
 /// Into how many parts a graph falls, whichever way its edges point.
 fn components<'a>(nodes: impl Iterator<Item = &'a str>, edges: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     let index: BTreeMap<&str, usize> = nodes.enumerate().map(|(at, id)| (id, at)).collect();
     let mut parents: Vec<usize> = (0..index.len()).collect();
-    fn root(parents: &mut [usize], mut at: usize) -> usize {
-        while parents[at] != at {
-            parents[at] = parents[parents[at]];
-            at = parents[at];
-        }
-        at
-    }
     let mut parts = index.len();
     for (from, to) in edges {
         if let (Some(&from), Some(&to)) = (index.get(from), index.get(to)) {

@@ -62,10 +62,10 @@ fn turn(before: Word, after: Word) -> Option<Turn> {
     use Compliance::{InsufficientData, NonCompliant};
     Some(match (before, after) {
         (Word::Says(NonCompliant), Word::Says(NonCompliant)) => Turn::Still,
-        (Word::Unseen, Word::Says(NonCompliant) | Word::Unseen) => Turn::NotChecked,
+        // One side did not look, or the rule can no longer tell, which is not to say that it is satisfied.
+        (Word::Unseen, Word::Says(NonCompliant) | Word::Unseen)
+        | (Word::Says(NonCompliant), Word::Unseen | Word::Says(InsufficientData)) => Turn::NotChecked,
         (_, Word::Says(NonCompliant)) => Turn::New,
-        // A rule that can no longer tell has not been satisfied.
-        (Word::Says(NonCompliant), Word::Unseen | Word::Says(InsufficientData)) => Turn::NotChecked,
         (Word::Says(NonCompliant), _) => Turn::Fixed,
         _ => return None,
     })

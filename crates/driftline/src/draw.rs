@@ -269,7 +269,7 @@ impl Picture {
     pub(crate) fn svg(&self) -> String {
         const EDGE: f64 = 24.0;
         const HEAD: f64 = 44.0;
-        let widths: Vec<f64> = self.nodes.iter().map(|node| node_width(node)).collect();
+        let widths: Vec<f64> = self.nodes.iter().map(node_width).collect();
         let pairs: Vec<(usize, usize)> = self.edges.iter().map(|edge| (edge.from, edge.to)).collect();
         // Things that changed are looked for first; what they hang together with is there, too.
         let mut matters: Vec<bool> = self.nodes.iter().map(|node| node.mark.is_change()).collect();

@@ -100,6 +100,7 @@ impl Known {
 /// One stream from its first version to the one that is live.
 #[derive(Default)]
 struct Life {
+    /// Whether there ever was an evaluated resource. When all is well there may be none left.
     evaluated: bool,
     before: Known,
     after: Known,
@@ -148,6 +149,7 @@ fn live_through(store: &Store, pair: &Pair, path: &Pointer, wanted: &dyn Fn(&str
                     resources.remove(key);
                 }
                 Some(found) => {
+                    life.evaluated = true;
                     let violated = found.into_iter().filter(|(_, word)| *word == Compliance::NonCompliant);
                     let new: BTreeMap<String, Timestamp> = violated
                         .filter(|(rule, _)| wanted(rule))
@@ -187,7 +189,6 @@ fn live_through(store: &Store, pair: &Pair, path: &Pointer, wanted: &dyn Fn(&str
         return Err(CommandError::new(format!("the properties of `{key}` in `{}` are not JSON", pair.stream))
             .hint("`driftline verify` checks the store"));
     }
-    life.evaluated = !life.before.resources.is_empty() || !life.after.resources.is_empty();
     if life.evaluated {
         for (known, number) in [(&mut life.before, pair.expected), (&mut life.after, Some(pair.live))] {
             let Some(number) = number else { continue };
@@ -296,24 +297,19 @@ impl Answer {
                 .cmp(&(x.newly_non_compliant, x.now.non_compliant))
                 .then_with(|| a.cmp(b))
         });
-        let header = ["rule", "non-compliant", "was", "new", "fixed", "not checked", "compliant", "was", "other"];
+        let header = ["rule", "non-compliant", "compliant", "other", "new", "fixed", "not checked"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
+        let moved = |before: u64, now: u64| if before == now { now.to_string() } else { format!("{before} -> {now}") };
         for (rule, tally) in rules {
-            let mut row = vec![rule.clone()];
-            row.extend(
-                [
-                    tally.now.non_compliant,
-                    tally.before.non_compliant,
-                    tally.newly_non_compliant,
-                    tally.newly_fixed,
-                    tally.not_checked,
-                    tally.now.compliant,
-                    tally.before.compliant,
-                    tally.now.other,
-                ]
-                .map(|number| number.to_string()),
-            );
-            rows.push(row);
+            rows.push(vec![
+                rule.clone(),
+                moved(tally.before.non_compliant, tally.now.non_compliant),
+                moved(tally.before.compliant, tally.now.compliant),
+                moved(tally.before.other, tally.now.other),
+                tally.newly_non_compliant.to_string(),
+                tally.newly_fixed.to_string(),
+                tally.not_checked.to_string(),
+            ]);
         }
         rows
     }

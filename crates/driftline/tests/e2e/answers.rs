@@ -123,6 +123,39 @@ fn an_edge_in_a_place_that_was_not_listed_whole_is_not_removed() {
 }
 
 #[test]
+fn the_new_target_of_the_story_raises_the_out_degree_of_its_rule_from_one_to_two() {
+    let sandbox = Sandbox::with_demo();
+    sandbox.run(["topology"]).succeeded().prints(&[
+        "rule/drift-state-test-rule  AWS::Events::Rule\n      outDegree 1 -> 2",
+        "result: edges 1 added, 0 removed, 0 changed; nodes 1 added, 0 removed, 1 changed; not checked 0 edges",
+    ]);
+    let before_it_happened = sandbox.json(["topology", "--between", "v1", "v2"]);
+    assert_eq!(changes(&before_it_happened), Vec::<String>::new(), "counters that moved are no change");
+    let posture = sandbox.json(["posture"]);
+    assert_eq!(posture["totals"]["newlyNonCompliant"], 0);
+    assert_eq!(posture["totals"]["before"], posture["totals"]["now"]);
+}
+
+#[test]
+fn what_another_backend_listed_is_neither_new_nor_gone() {
+    let sandbox = Sandbox::new();
+    let seen_by = |basis: &str, at: u32, things: &[Json]| {
+        let mut observation = observation_of("events", at, json!(COMPLETE), things);
+        observation["basis"] = json!(basis);
+        sandbox.observe(&observation).succeeded();
+    };
+    seen_by("one", 0, &[node("a"), node("b"), edge("a", "b", 1), user("ana", json!({"mfa": BAD}))]);
+    sandbox.run(["baseline", "set"]).succeeded();
+    seen_by("other", 1, &[node("a"), node("c"), edge("a", "c", 1), user("ben", json!({"mfa": BAD}))]);
+    let answer = sandbox.json(["topology"]);
+    assert_eq!(changes(&answer), Vec::<String>::new());
+    assert_eq!(answer["notChecked"]["edges"], 2);
+    assert!(answer["notChecked"]["reasons"][0]["reason"].as_str().unwrap().contains("another backend"));
+    let posture = sandbox.json(["posture", "--fail-on-new"]);
+    assert_eq!((&posture["totals"]["notChecked"], &posture["totals"]["newlyFixed"]), (&json!(2), &json!(0)));
+}
+
+#[test]
 fn a_graph_can_be_drawn_and_other_answers_cannot() {
     let sandbox = rewired();
     let outputs = ["-o", "table", "-o", "svg=t.svg", "-o", "dot=t.dot", "-o", "mermaid=t.mmd", "-o", "markdown=t.md"];
