@@ -164,8 +164,9 @@ impl Picture {
             .filter_map(|(id, edge)| Some((*index.get(id.from.as_str())?, *index.get(id.to.as_str())?, id, edge)))
             .collect();
         lines.sort_by_key(|(.., edge)| !edge.fate.is_change());
-        left_out.1 = lines.len().saturating_sub(bounds.edges);
         lines.truncate(bounds.edges);
+        let lines_wanted = diff.edges.keys().filter(|id| wanted(&id.from) && wanted(&id.to)).count();
+        left_out.1 = lines_wanted - lines.len();
         lines.sort_by_key(|(from, to, id, _)| (*from, *to, *id));
         let node = |id: &&String| {
             let node = &diff.nodes[*id];
@@ -582,8 +583,8 @@ mod tests {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let picture = Picture::new(&graph(&names), "t", true, PICTURE);
         assert_eq!(picture.nodes.len(), 400);
-        assert!(picture.svg().contains("100 more nodes not drawn"));
-        assert!(picture.mermaid().contains("100 more nodes not drawn"));
+        assert!(picture.svg().contains("100 more nodes and 200 more edges not drawn"));
+        assert!(picture.mermaid().contains("100 more nodes and 200 more edges not drawn"));
         assert!(picture.nodes.iter().filter(|node| node.mark == Mark::Same).count() < 125, "what changed comes first");
     }
 
