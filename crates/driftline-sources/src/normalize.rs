@@ -139,13 +139,13 @@ pub struct Found {
     pub properties: Properties,
     /// Where its secrets are, as the document says.
     pub sensitive: Vec<Pattern>,
-    /// The number of the document it came in.
-    from: usize,
+    /// The number of the document it came in, where it may come in several.
+    from: Option<usize>,
 }
 
 impl Found {
-    pub(crate) fn new(value: &Value, sensitive: Vec<Pattern>, document: &str) -> Self {
-        Self { properties: Properties::new(value), sensitive, from: document.to_owned() }
+    pub(crate) fn new(value: &Value, sensitive: Vec<Pattern>) -> Self {
+        Self { properties: Properties::new(value), sensitive, from: None }
     }
 }
 
@@ -179,14 +179,15 @@ impl Listing {
         match self.resources.entry(key) {
             Entry::Occupied(known) if known.get().properties.as_ref() == properties => Ok(()),
             Entry::Occupied(known) => {
-                let (key, from) = (known.key(), &self.documents[known.get().from]);
+                let key = known.key();
+                let from = known.get().from.map_or("another document", |from| &self.documents[from]);
                 let message =
                     format!("`{}` ({} in {}) is also in {from}, with other properties", key.id, key.kind, key.place);
                 Err(NormalizeError::new(document, message)
                     .hint("they were taken at different times: observe each as a source of its own (--name)"))
             }
             Entry::Vacant(place) => {
-                place.insert(Found { properties: properties.into(), sensitive, from: self.documents.len() - 1 });
+                place.insert(Found { properties: properties.into(), sensitive, from: Some(self.documents.len() - 1) });
                 Ok(())
             }
         }

@@ -166,7 +166,7 @@ fn take(
         return Ok(());
     };
     members.insert(ABOUT.to_owned(), about(item));
-    let found = Found::new(&attributes, sensitive, &document.name);
+    let found = Found::new(&attributes, sensitive);
     gathering.add(name.key, Candidate { label, found, kind: item.kind.clone(), standing: name.standing });
     Ok(())
 }

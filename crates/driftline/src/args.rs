@@ -27,6 +27,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "DRIFTLINE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How to print the result, and where: table, json, ndjson or markdown, with `=FILE` into a file. Repeatable.
+    /// `topology` has mermaid, dot and svg, too.
     #[arg(short, long, global = true, env = "DRIFTLINE_OUTPUT", value_name = "FORMAT[=FILE]", value_delimiter = ',')]
     pub output: Vec<String>,
     /// When to use colour.
@@ -71,6 +72,10 @@ pub(crate) enum Command {
     Ownership(OwnershipArgs),
     /// DNS records that point at something which no source has. Exits with 2 if there are some.
     Orphans(OrphansArgs),
+    /// How the graph of things that lead to others changed: edges, nodes and degrees.
+    Topology(TopologyArgs),
+    /// Compliance by rule: what is newly violated, what was fixed, and how many violations there were over time.
+    Posture(PostureArgs),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -289,6 +294,53 @@ pub(crate) struct VelocityArgs {
     /// The end of the time windows [default: now].
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
     pub at: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopologyArgs {
+    /// Which baseline to compare with.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Only this source; repeatable.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
+    pub source: Vec<String>,
+    /// The later graph as it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// The graph at this time, instead of a baseline's, is the earlier one.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
+    pub since: Option<String>,
+    /// Compare two versions (`v3 v5`) or two times.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
+    pub between: Option<Vec<String>>,
+    /// Also the network: subnets in VPCs, route tables of subnets, functions in subnets, and so on.
+    #[arg(long, env = "DRIFTLINE_NETWORK", value_parser = clap::builder::FalseyValueParser::new())]
+    pub network: bool,
+    /// List and draw everything, not only what changed and what is next to it.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PostureArgs {
+    /// Which baseline to compare with.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Only this source; repeatable.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
+    pub source: Vec<String>,
+    /// What is now as it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// Compare with this time, instead of a baseline; the course over time begins there, too.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
+    pub since: Option<String>,
+    /// Only rules with such a name; `*` stands for anything.
+    #[arg(long, value_name = "GLOB", env = "DRIFTLINE_RULE")]
+    pub rule: Option<String>,
+    /// Exit with 2 when something is newly non-compliant.
+    #[arg(long, env = "DRIFTLINE_FAIL_ON_NEW", value_parser = clap::builder::FalseyValueParser::new())]
+    pub fail_on_new: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,21 +8,25 @@ mod demo;
 mod demo_data;
 mod determinism;
 mod documents;
+mod draw;
 mod drift;
 mod error;
 mod exit;
 mod explain;
 mod filter;
+mod layout;
 mod observe;
 mod orphans;
 mod output;
 mod ownership;
+mod posture;
 mod report;
 mod seal;
 mod settings;
 mod surroundings;
 mod survey;
 mod time;
+mod topology;
 mod upkeep;
 mod velocity;
 
@@ -68,6 +72,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Diff(args) => return drift::diff(settings, &args),
         Command::Orphans(args) => return orphans::run(settings, &args),
         Command::Ownership(args) => ownership::run(settings, &args)?,
+        Command::Posture(args) => return posture::run(settings, &args),
+        Command::Topology(args) => topology::run(settings, &args)?,
         Command::Demo => demo::run(settings)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,

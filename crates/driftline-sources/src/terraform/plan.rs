@@ -62,7 +62,7 @@ pub(super) fn take(
         }
     }
     let label = super::label(&entry.address, entry.deposed.as_deref());
-    let found = Found::new(&Value::Object(properties), sensitive, &document.name);
+    let found = Found::new(&Value::Object(properties), sensitive);
     let key = key(kind, &local_place(context), &label);
     gathering.add(key, Candidate { label, found, kind: entry.kind.clone(), standing: Standing::Good });
     Ok(())

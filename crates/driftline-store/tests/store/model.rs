@@ -12,6 +12,7 @@ use driftline_store::Store;
 use driftline_store::detect::{Pair, Question, Tally};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
+use driftline_store::history::Step;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -223,6 +224,19 @@ impl Run {
             let found = self.store.catalog().version(&self.stream, *number).unwrap();
             assert_eq!(found.rows, version.rows.len() as u64);
             assert_eq!(found.unseen, version.rows.values().filter(|(_, seen)| !seen).count() as u64);
+            let unseen = version.rows.iter().filter(|(_, (_, seen))| !seen).map(|(key, _)| key.clone()).collect();
+            assert_eq!(self.store.unseen_keys(&self.stream, *number).unwrap(), unseen, "version {number}");
+            let whole: BTreeMap<ResourceKey, Value> =
+                version.rows.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect();
+            assert_eq!(self.store.resources(&self.stream, *number, |_| true).unwrap(), whole, "version {number}");
+            let mut replayed: BTreeMap<ResourceKey, Value> = BTreeMap::new();
+            let step = |step: Step<'_>| match step {
+                Step::Is(_, key, json) => drop(replayed.insert(key.clone(), serde_json::from_str(json).unwrap())),
+                Step::Gone(key) => drop(replayed.remove(key)),
+                Step::Version(_) => {}
+            };
+            self.store.replay(&self.stream, *number, step).unwrap();
+            assert_eq!(replayed, whole, "what happened up to version {number} adds up to it");
         }
         for (from, expected) in &self.versions {
             for (to, live) in &self.versions {

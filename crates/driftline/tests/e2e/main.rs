@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests are told by their environment what is installed")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values to be given away")]
 
+mod answers;
 mod bad_input;
 mod commands;
 mod config;
