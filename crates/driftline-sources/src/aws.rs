@@ -24,7 +24,6 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::ApiGatewayV2::VpcLink", "arn:{p}:apigateway:{r}::/vpclinks/{id}"),
     ("AWS::AppSync::GraphQLApi", "arn:{p}:appsync:{r}:{a}:apis/{id}"),
     ("AWS::Athena::WorkGroup", "arn:{p}:athena:{r}:{a}:workgroup/{id}"),
-    ("AWS::AutoScaling::AutoScalingGroup", "arn:{p}:autoscaling:{r}:{a}:autoScalingGroup:*:autoScalingGroupName/{id}"),
     ("AWS::Backup::BackupVault", "arn:{p}:backup:{r}:{a}:backup-vault:{id}"),
     ("AWS::Budgets::Budget", "arn:{p}:budgets::{a}:budget/{id}"),
     ("AWS::CertificateManager::Certificate", "arn:{p}:acm:{r}:{a}:certificate/{id}"),
@@ -244,6 +243,16 @@ pub fn arn(kind: &str, id: &str, at: Whereabouts<'_>) -> Option<String> {
 /// by its name where not.
 pub fn resource_key(kind: &str, id: &str, at: Whereabouts<'_>) -> ResourceKey {
     let kind = canonical_kind(kind);
+    // The ARN of an Auto Scaling group has a part that only AWS knows; its name is enough.
+    let id = match (kind, id.rsplit_once(":autoScalingGroupName/")) {
+        ("AWS::AutoScaling::AutoScalingGroup", Some((_, name))) if is_arn(id) => {
+            let mut parts = id.splitn(6, ':').skip(3);
+            let mut part = || parts.next().filter(|part| !part.is_empty());
+            let at = Whereabouts { region: part().or(at.region), account: part().or(at.account), ..at };
+            return key(kind, &at.place(kind), name);
+        }
+        _ => id,
+    };
     if is_arn(id) {
         let mut parts = id.splitn(6, ':').skip(3);
         let mut part = || parts.next().filter(|part| !part.is_empty());

@@ -40,9 +40,10 @@ pub fn zone_place(account: Option<&str>, zone: &str) -> String {
     format!("{}/{zone}", Whereabouts { account, ..Whereabouts::default() }.place(ZONE))
 }
 
-/// Names are written without the last dot and without capitals, whoever writes them.
+/// Names are written without the last dot and without capitals, whoever writes them; Route 53 writes `*` as `\052`.
 pub fn host(name: &str) -> String {
-    name.strip_suffix('.').unwrap_or(name).to_lowercase()
+    let name = name.strip_suffix('.').unwrap_or(name).to_lowercase();
+    if name.contains("\\052") { name.replace("\\052", "*") } else { name }
 }
 
 /// The id of a record.
