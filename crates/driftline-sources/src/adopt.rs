@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, read, time,
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, place_part, read, time,
 };
 
 /// A list of a discovery, what a partial one calls the type, the type, and the member that names a thing.
@@ -48,11 +48,11 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     let mut regions = Regions::default();
     for document in &open(documents)? {
         let raw: Raw<'_> = read(document)?;
-        let Some(region) = raw.region.as_deref().filter(|region| !region.is_empty()) else {
+        let Some(region) = place_part(document, "region", raw.region.as_deref())? else {
             return Err(not_adopt(document, "it has no `region`"));
         };
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
-        let account = raw.account_id.as_deref().or(context.account.as_deref());
+        let account = place_part(document, "accountId", raw.account_id.as_deref())?.or(context.account.as_deref());
         if account.is_none() {
             listing.problem(
                 document.name.as_str(),

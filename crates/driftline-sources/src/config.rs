@@ -9,7 +9,7 @@ use driftline_core::{ResourceKey, Value};
 use serde::Deserialize;
 
 use crate::aws::{Whereabouts, canonical_kind, resource_key};
-use crate::normalize::{Context, Document, Listing, NormalizeError, key, open, read, time};
+use crate::normalize::{Context, Document, Listing, NormalizeError, key, open, place_part, read, time};
 
 /// Where the verdicts of a resource are.
 pub const RULES: &str = "rules";
@@ -106,9 +106,8 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
         let mut per_rule: BTreeMap<Cow<'_, str>, usize> = BTreeMap::new();
         let mut places: BTreeSet<String> = BTreeSet::new();
-        let account_here =
-            filled(raw.account_id.as_deref().map(Cow::from)).or(context.account.as_deref().map(Cow::from));
-        let region_here = filled(raw.region.as_deref().map(Cow::from));
+        let account_here = place_part(document, "accountId", raw.account_id.as_deref())?.or(context.account.as_deref());
+        let region_here = place_part(document, "region", raw.region.as_deref())?;
         let mut nameless = 0;
         for evaluation in evaluations {
             listing.items += 1;
@@ -124,8 +123,8 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
             let (account, region) = (filled(evaluation.account_id), filled(evaluation.region));
             let at = Whereabouts {
                 partition: &context.partition,
-                account: account.as_deref().or(account_here.as_deref()),
-                region: region.as_deref().or(region_here.as_deref()),
+                account: account.as_deref().or(account_here),
+                region: region.as_deref().or(region_here),
             };
             let arn = filled(evaluation.resource_arn);
             let key = name(&kind, arn.as_deref().unwrap_or(&id), arn.is_some(), at);
@@ -148,17 +147,21 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         let nameless = listing.nameless(&document.name, "of compliance", "resourceId, type, rule or verdict", nameless);
         let cut: Vec<&str> =
             per_rule.iter().filter(|(_, count)| **count >= MOST_PER_RULE).map(|(rule, _)| &**rule).collect();
+        // The reason is kept for every place, so it does not name the rules: the problem does, once.
         let cut = (!cut.is_empty()).then(|| {
-            let reason =
-                format!("{} reached the {MOST_PER_RULE} evaluations that the observer reads of a rule", cut.join(", "));
-            listing.problem(document.name.as_str(), format!("{reason}; there may be more"));
-            reason
+            let reached = format!("reached the {MOST_PER_RULE} evaluations that the observer reads of a rule");
+            let message = format!("{} {reached}; there may be more", cut.join(", "));
+            listing.problem(document.name.as_str(), message);
+            match cut.len() {
+                1 => format!("a rule {reached}"),
+                rules => format!("{rules} rules {reached}"),
+            }
         });
         let truncated = raw.truncated.unwrap_or(false).then(|| crate::normalize::TRUNCATED.to_owned());
         let reason = truncated.or(cut).or(nameless);
         // An account in which nothing is non-compliant was looked at, too.
         for kind in ["", "AWS::S3::Bucket"] {
-            let at = Whereabouts { partition: "", account: account_here.as_deref(), region: region_here.as_deref() };
+            let at = Whereabouts { partition: "", account: account_here, region: region_here };
             places.insert(at.place(kind));
         }
         for place in places {

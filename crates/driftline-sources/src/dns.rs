@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, key, member, open, read, text, time, value,
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, key, member, open, place_part, read, text,
+    time, value,
 };
 
 pub const ZONE: &str = "AWS::Route53::HostedZone";
@@ -67,7 +68,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
             ));
         }
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
-        let account = raw.account_id.as_deref().filter(|account| !account.is_empty()).or(context.account.as_deref());
+        let account = place_part(document, "accountId", raw.account_id.as_deref())?.or(context.account.as_deref());
         let at = Whereabouts { partition: &context.partition, account, region: None };
         let reason = raw.truncated.then_some(TRUNCATED);
         if let Some(zones) = &raw.zones {

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, canonical_kind, is_arn, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, read, text, time, value,
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, place_part, read, text, time,
+    value,
 };
 
 /// The scope of the broad listings.
@@ -58,15 +59,20 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     let mut attributes: Option<Listing> = None;
     for document in &open(documents)? {
         let raw: Raw<'_> = read(document)?;
+        let here = Whereabouts {
+            account: place_part(document, "accountId", raw.account_id.as_deref())?.or(context.account.as_deref()),
+            region: place_part(document, "region", raw.region.as_deref())?.filter(|region| *region != "global"),
+            partition: &context.partition,
+        };
         let Some(resources) = raw.resources else { return Err(not_inventory(document, "it has no `resources`")) };
         match (&raw.source, &raw.resource_type) {
             (Some(source), _) => {
                 let items: Vec<&RawValue> = list(document, resources)?;
-                scan.take(document, &raw, source, &items, context)?;
+                scan.take(document, &raw, source, &items, here)?;
             }
             (None, Some(_)) => {
                 let listing = attributes.get_or_insert_default();
-                take_attributes(listing, document, &raw, resources, context)?;
+                take_attributes(listing, document, &raw, resources, here)?;
             }
             (None, None) => {
                 return Err(not_inventory(document, "it has neither `source`, as a scan has, nor `resourceType`"));
@@ -99,7 +105,7 @@ impl Scan {
         raw: &Raw<'_>,
         source: &str,
         items: &[&RawValue],
-        context: &Context,
+        here: Whereabouts<'_>,
     ) -> Result<(), NormalizeError> {
         let listing = self.listing.get_or_insert_with(|| Listing::scoped(SCAN));
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
@@ -120,9 +126,9 @@ impl Scan {
                 continue;
             };
             let account = known.account_id.filter(|account| !account.is_empty());
-            let account = account.or_else(|| raw.account_id.clone()).or_else(|| context.account.clone());
+            let account = account.or_else(|| here.account.map(ToOwned::to_owned));
             let region = known.region.as_deref().filter(|region| !region.is_empty() && *region != "global");
-            let at = Whereabouts { partition: &context.partition, account: account.as_deref(), region };
+            let at = Whereabouts { account: account.as_deref(), region, ..here };
             let key = resource_key(&kind, &arn, at);
             places.insert(key.place.as_str().to_owned());
             accounts.insert(account);
@@ -141,14 +147,12 @@ impl Scan {
         let nameless = listing.nameless(&document.name, "of a scan", "arn", nameless);
         let reason = raw.truncated.unwrap_or(false).then_some(TRUNCATED).or(nameless.as_deref());
         // The region that was asked was looked at even if nothing is there.
-        if let Some(region) = raw.region.as_deref().filter(|region| !region.is_empty() && *region != "global") {
+        if here.region.is_some() {
             if accounts.is_empty() {
-                accounts.insert(raw.account_id.clone().or_else(|| context.account.clone()));
+                accounts.insert(here.account.map(ToOwned::to_owned));
             }
             for account in &accounts {
-                let at =
-                    Whereabouts { partition: &context.partition, account: account.as_deref(), region: Some(region) };
-                places.insert(at.place(""));
+                places.insert(Whereabouts { account: account.as_deref(), ..here }.place(""));
             }
         }
         for place in places {
@@ -180,19 +184,16 @@ fn take_attributes(
     document: &Opened<'_>,
     raw: &Raw<'_>,
     resources: &RawValue,
-    context: &Context,
+    at: Whereabouts<'_>,
 ) -> Result<(), NormalizeError> {
     listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
-    let account = raw.account_id.as_deref().or(context.account.as_deref());
-    if account.is_none() {
+    if at.account.is_none() {
         listing.problem(
             document.name.as_str(),
             "it does not say which account it is of, so its resources have no ARN and meet those of other sources \
              only by their ids; --account tells",
         );
     }
-    let region = raw.region.as_deref().filter(|region| !region.is_empty() && *region != "global");
-    let at = Whereabouts { partition: &context.partition, account, region };
     if resources.get().trim_start().starts_with('{') {
         let lists: BTreeMap<&str, Vec<&RawValue>> =
             serde_json::from_str(resources.get()).map_err(|error| NormalizeError::json(&document.name, &error))?;

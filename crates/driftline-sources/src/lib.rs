@@ -13,6 +13,7 @@ pub mod inventory;
 pub mod normalize;
 pub mod place;
 pub mod plain;
+pub mod shuffle;
 pub mod swamp;
 pub mod target;
 pub mod terraform;

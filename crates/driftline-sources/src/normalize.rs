@@ -261,7 +261,28 @@ pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, No
 
 /// Reads a document into a type; unknown members are let be, so that an observer may add some.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Result<T, NormalizeError> {
+    // The members of a type would also be read from a list, by their order.
+    if document.text.trim_ascii_start().starts_with('[') {
+        return Err(NormalizeError::new(&document.name, "it is a list, and not an object"));
+    }
     serde_json::from_str(document.text).map_err(|error| NormalizeError::json(&document.name, &error))
+}
+
+/// The account or the region that a document as a whole is of. It becomes a part of the key of everything in it, so a
+/// text that is far longer than any such name would make far more of a document than is in it.
+pub(crate) fn place_part<'t>(
+    document: &Opened<'_>,
+    member: &str,
+    text: Option<&'t str>,
+) -> Result<Option<&'t str>, NormalizeError> {
+    const LONGEST: usize = 64;
+    match text {
+        Some(text) if text.len() > LONGEST => {
+            let message = format!("its `{member}` has {} bytes, and none has more than {LONGEST}", text.len());
+            Err(NormalizeError::new(&document.name, message))
+        }
+        text => Ok(text.filter(|text| !text.is_empty())),
+    }
 }
 
 /// Reads one item straight into its canonical encoding: for items that are taken as they are.

@@ -210,9 +210,10 @@ fn read_lines<S: Sink>(mut input: impl BufRead, sink: &mut S, lines_before: usiz
         let read = input.read(&mut buffer[filled..]).map_err(ReadError::Io)?;
         filled += read;
         // All lines that are whole; at the end of the input, whatever is left is one too.
-        let whole = match memchr::memrchr(b'\n', &buffer[..filled]) {
+        // Only what is new can have an end: what was left of before had none.
+        let whole = match memchr::memrchr(b'\n', &buffer[filled - read..filled]) {
             _ if read == 0 => filled,
-            Some(end) => end + 1,
+            Some(end) => filled - read + end + 1,
             None => continue,
         };
         let mut lines: Vec<&[u8]> = Vec::with_capacity(LINES);

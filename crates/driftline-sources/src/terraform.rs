@@ -18,6 +18,7 @@ mod parts;
 mod plan;
 #[cfg(test)]
 mod recorded_tests;
+mod room;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ mod types;
 
 use document::{Form, Item, Marks, Plan, recognise};
 use naming::{Electorate, Standing, local_place, poll};
+use room::Room;
 
 /// A state lists what it manages, and that is not what there is.
 pub const BASIS: &str = "terraform state";
@@ -138,23 +140,29 @@ fn take(
     };
     unwrap_dynamic(&item.kind, &mut attributes);
 
+    let mut room = Room::beside(item.length());
     let marked = match item.marks {
         Marks::Listed(raw) => secret::listed(&value(document, raw)?),
-        Marks::Mirrored(raw) => Some(secret::mirrored(&value(document, raw)?)),
+        Marks::Mirrored(raw) => Some(secret::mirrored(&value(document, raw)?, &mut room)),
         Marks::Unmarked => Some(Vec::new()),
+    };
+    let mut seal_all = |message: &str| {
+        gathering.listing.problem(label.as_str(), format!("{message}; all of it is sealed"));
+        secret::everything(&attributes)
     };
     let sensitive = if let Some(marked) = marked {
         let mut paths = secret::with_echoes(&item.kind, marked);
-        paths.extend(secret::by_name(&attributes));
+        paths.extend(secret::by_name(&attributes, &mut room));
         paths.extend(match item.flat {
             true => secret::by_nature_flat(&item.kind, &attributes),
-            false => secret::by_nature(&item.kind, &attributes),
+            false => secret::by_nature(&item.kind, &attributes, &mut room),
         });
-        secret::patterns(&attributes, &paths)
+        match room.is_short() {
+            true => seal_all("to name each of its secrets takes far more room than all of it"),
+            false => secret::patterns(&attributes, &paths),
+        }
     } else {
-        let message = "its sensitive attributes are marked in a way that is not understood; all of it is sealed";
-        gathering.listing.problem(label.as_str(), message);
-        secret::everything(&attributes)
+        seal_all("its sensitive attributes are marked in a way that is not understood")
     };
 
     let votes = electorate.get(&item.provider);

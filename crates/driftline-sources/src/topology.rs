@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, is_arn, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, key, open, read, text, time, value,
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, key, open, place_part, read, text, time, value,
 };
 
 /// The type of edges.
@@ -118,13 +118,13 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     Ok(vec![listing])
 }
 
-fn here<'a>(raw: &'a Raw<'_>, context: &'a Context) -> Whereabouts<'a> {
-    let account = raw.account_id.as_deref().filter(|account| !account.is_empty() && *account != "unknown");
-    Whereabouts {
+fn here<'a>(document: &Opened<'_>, raw: &'a Raw<'_>, context: &'a Context) -> Result<Whereabouts<'a>, NormalizeError> {
+    let account = place_part(document, "accountId", raw.account_id.as_deref())?;
+    Ok(Whereabouts {
         partition: &context.partition,
-        account: account.or(context.account.as_deref()),
-        region: raw.region.as_deref().filter(|region| !region.is_empty()),
-    }
+        account: account.filter(|account| *account != "unknown").or(context.account.as_deref()),
+        region: place_part(document, "region", raw.region.as_deref())?,
+    })
 }
 
 /// What a node is called by everyone. Rules have no ARN in the graph, but all that one is made of.
@@ -145,7 +145,7 @@ impl Graph {
         nodes: &[&RawValue],
         context: &Context,
     ) -> Result<(), NormalizeError> {
-        let at = here(raw, context);
+        let at = here(document, raw, context)?;
         let place = at.place("");
         let mut nameless = 0;
         for item in nodes {
@@ -203,7 +203,7 @@ impl Graph {
         edges: &[&RawValue],
         context: &Context,
     ) -> Result<(), NormalizeError> {
-        let at = here(raw, context);
+        let at = here(document, raw, context)?;
         let place = at.place("");
         let mut nameless = 0;
         for item in edges {
@@ -222,19 +222,20 @@ impl Graph {
             let name = ["targetId", "uuid"].iter().find_map(|name| text(&attributes, name));
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
             let key = key(EDGE, &place, &format!("{from_id} -[{kind}{name}]-> {to_id}"));
-            let out = |more: &[(&str, Value)]| {
-                let shared =
-                    [("to", to_id.as_str().into()), ("type", (*kind).into()), ("attributes", attributes.clone())];
-                Value::Object(
-                    shared.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-                )
-            };
-            if !listing.resources.contains_key(&key)
-                && let Some(node) = self.numbers.get(&*from)
+            let is_new = !listing.resources.contains_key(&key);
+            let mut edge = Value::from([
+                ("from", Value::from(from_id)),
+                ("to", Value::from(to_id)),
+                ("type", Value::from(&*kind)),
+                ("attributes", attributes),
+            ]);
+            listing.add(key, &edge, Vec::new(), &document.name)?;
+            if let Value::Object(members) = &mut edge
+                && let Some(node) = self.numbers.get(&*from).filter(|_| is_new)
             {
-                self.nodes[*node].out.push(out(&[]));
+                members.remove("from");
+                self.nodes[*node].out.push(edge);
             }
-            listing.add(key, &out(&[("from", from_id.as_str().into())]), Vec::new(), &document.name)?;
         }
         if let Some(reason) = listing.nameless(&document.name, "of edges", "from, to or type", nameless) {
             self.places.insert(place, Some(reason));

@@ -2,6 +2,7 @@
 //! pieces, and must make the same of them.
 
 use driftline_sources::normalize::{Context, Document, Listing, Model, NormalizeError};
+use driftline_sources::shuffle::{Dice, cut, shuffle_lists, write_shuffled};
 use serde_json::Value as Json;
 
 use crate::documents;
@@ -133,98 +134,6 @@ fn compare(expected: &[Listing], found: &[Listing], wholly: bool) -> Result<(), 
         }
     }
     Ok(())
-}
-
-/// Puts lists of objects into another order: those that are listings, and not those that are inside of an item.
-fn shuffle_lists(value: &mut Json, dice: &mut Dice) {
-    match value {
-        Json::Object(members) => members.iter_mut().for_each(|(_, member)| shuffle_lists(member, dice)),
-        Json::Array(items) if items.iter().all(Json::is_object) => dice.shuffle(items),
-        _ => {}
-    }
-}
-
-/// The document in two, each with a part of every listing. A state of Terraform is one whole and stays it.
-fn cut(document: &Json, dice: &mut Dice) -> Vec<Json> {
-    fn split(value: &Json, dice: &mut Dice) -> (Json, Json) {
-        match value {
-            Json::Object(members) => {
-                let (mut left, mut right) = (serde_json::Map::new(), serde_json::Map::new());
-                for (name, member) in members {
-                    let (a, b) = split(member, dice);
-                    left.insert(name.clone(), a);
-                    right.insert(name.clone(), b);
-                }
-                (left.into(), right.into())
-            }
-            Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_object) => {
-                let at = dice.below(items.len() + 1);
-                (items[..at].to_vec().into(), items[at..].to_vec().into())
-            }
-            other => (other.clone(), other.clone()),
-        }
-    }
-    let one_whole = ["terraform_version", "format_version", "serial", "address"];
-    if one_whole.iter().any(|member| document.get(member).is_some()) {
-        return vec![document.clone()];
-    }
-    let (left, right) = split(document, dice);
-    vec![left, right]
-}
-
-/// JSON text with members in any order, on one line or many.
-fn write_shuffled(value: &Json, dice: &mut Dice) -> String {
-    fn write(value: &Json, space: &str, dice: &mut Dice, out: &mut String) {
-        match value {
-            Json::Object(members) => {
-                let mut members: Vec<_> = members.iter().collect();
-                dice.shuffle(&mut members);
-                out.push('{');
-                for (at, (name, member)) in members.into_iter().enumerate() {
-                    out.push_str(if at > 0 { "," } else { "" });
-                    out.push_str(space);
-                    out.push_str(&Json::from(name.as_str()).to_string());
-                    out.push(':');
-                    write(member, space, dice, out);
-                }
-                out.push_str(space);
-                out.push('}');
-            }
-            Json::Array(items) => {
-                out.push('[');
-                for (at, item) in items.iter().enumerate() {
-                    out.push_str(if at > 0 { "," } else { "" });
-                    out.push_str(space);
-                    write(item, space, dice, out);
-                }
-                out.push(']');
-            }
-            other => out.push_str(&other.to_string()),
-        }
-    }
-    let mut out = String::new();
-    let space = ["", "\n  "][dice.below(2)];
-    write(value, space, dice, &mut out);
-    out
-}
-
-/// `SplitMix64`: the same rounds each time, so that what fails once fails again.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % end.max(1) as u64).expect("below a usize")
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let other = self.below(last + 1);
-            items.swap(last, other);
-        }
-    }
 }
 
 #[cfg(test)]

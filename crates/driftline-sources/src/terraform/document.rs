@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::address;
+use super::room::Room;
 use crate::normalize::{NormalizeError, Opened, read};
 
 /// One document, by its form.
@@ -36,6 +37,17 @@ pub(super) struct Item<'a> {
     /// The attributes are one text for each leaf, as Terraform 0.11 had them.
     pub flat: bool,
     pub marks: Marks<'a>,
+}
+
+impl Item<'_> {
+    /// How much of the document is of this object alone.
+    pub(super) fn length(&self) -> usize {
+        let marks = match self.marks {
+            Marks::Listed(raw) | Marks::Mirrored(raw) => raw.get().len(),
+            Marks::Unmarked => 0,
+        };
+        self.attributes.map_or(0, |raw| raw.get().len()) + marks
+    }
 }
 
 /// How a document says which values are sensitive.
@@ -86,6 +98,14 @@ pub(super) struct Change<'a> {
     pub before_sensitive: Option<&'a RawValue>,
     #[serde(borrow)]
     pub after_sensitive: Option<&'a RawValue>,
+}
+
+impl Change<'_> {
+    /// How much of the document it is.
+    pub(super) fn length(&self) -> usize {
+        let parts = [self.before, self.after, self.after_unknown, self.before_sensitive, self.after_sensitive];
+        parts.iter().flatten().map(|raw| raw.get().len()).sum()
+    }
 }
 
 #[derive(Deserialize)]
@@ -258,12 +278,18 @@ fn check_version(document: &Opened<'_>, version: &RawValue) -> Result<(), Normal
 
 fn state_items<'a>(document: &Opened<'a>, state: StateFile<'a>) -> Result<Vec<Item<'a>>, NormalizeError> {
     let mut items = Vec::new();
+    let mut room = Room::beside(document.text.len());
     for resource in state.resources.unwrap_or_default() {
         if resource.mode != MANAGED {
             continue;
         }
         for instance in resource.instances.unwrap_or_default() {
             let module = resource.module.as_deref();
+            if !room.take([module.unwrap_or_default(), &resource.kind, &resource.name, &resource.provider]) {
+                let message = "its resources have names so long, and so many instances, that far more would come of it \
+                               than is in it";
+                return Err(NormalizeError::new(&document.name, message));
+            }
             let index = instance.index_key.as_ref();
             let address = address::address(module, &resource.kind, &resource.name, index).ok_or_else(|| {
                 let message = format!("an index of `{}.{}` is neither number nor text", resource.kind, resource.name);

@@ -1,12 +1,14 @@
 //! What a plan says: what changed behind Terraform's back, and what Terraform would do. The two are kept apart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use driftline_core::{Pattern, Pointer, Value};
 use serde_json::value::RawValue;
 
 use super::document::Entry;
 use super::naming::{Electorate, Standing, local_place, name};
+use super::room::Room;
 use super::secret::{self, Path};
 use super::{Candidate, Gathering};
 use crate::normalize::{Context, Found, NormalizeError, Opened, key, value};
@@ -31,14 +33,21 @@ pub(super) fn take(
     let part = |raw: Option<&RawValue>| raw.map(|raw| value(document, raw)).transpose();
     let (before, after) = (part(entry.change.before)?, part(entry.change.after)?);
     let unknown = part(entry.change.after_unknown)?;
+    let mut room = Room::beside(entry.change.length());
     let mut secrets = Secrets::default();
     for (side, marks) in
         [(before.as_ref(), part(entry.change.before_sensitive)?), (after.as_ref(), part(entry.change.after_sensitive)?)]
     {
-        secrets.add(&entry.kind, side, marks.as_ref());
+        secrets.add(&entry.kind, side, marks.as_ref(), &mut room);
     }
-    let mut leaves = BTreeMap::new();
+    secrets.everywhere = room.is_short();
+    let mut leaves = Leaves { found: BTreeMap::new(), room: Room::beside(entry.change.length()) };
     differences(before.as_ref(), after.as_ref(), unknown.as_ref(), &Pointer::root(), &mut leaves);
+    if leaves.room.is_short() {
+        let message = format!("to name each change of `{}` takes far more room than all of it", entry.address);
+        return Err(NormalizeError::new(&document.name, message));
+    }
+    let leaves = leaves.found;
 
     let mut sensitive = Vec::new();
     for (pointer, leaf) in &leaves {
@@ -70,25 +79,48 @@ pub(super) fn take(
 
 /// Where the secrets of both sides are: what is secret on one side is not shown on the other.
 #[derive(Default)]
-struct Secrets(BTreeSet<Path>);
+struct Secrets {
+    paths: BTreeSet<Path>,
+    /// There was no room to name them all.
+    everywhere: bool,
+}
 
 impl Secrets {
-    fn add(&mut self, kind: &str, side: Option<&Value>, marks: Option<&Value>) {
+    fn add(&mut self, kind: &str, side: Option<&Value>, marks: Option<&Value>, room: &mut Room) {
         if let Some(value) = side {
-            self.0.extend(secret::by_nature(kind, value));
-            self.0.extend(secret::by_name(value));
+            self.paths.extend(secret::by_nature(kind, value, room));
+            self.paths.extend(secret::by_name(value, room));
         }
-        self.0.extend(secret::with_echoes(kind, marks.map(secret::mirrored).unwrap_or_default()));
+        let marked = marks.map(|marks| secret::mirrored(marks, room)).unwrap_or_default();
+        self.paths.extend(secret::with_echoes(kind, marked));
     }
 
     /// Whether a secret is at this place, above it or beneath it.
     fn reach(&self, place: &[String]) -> bool {
-        self.0.iter().any(|path| place.starts_with(path) || path.starts_with(place))
+        let above = || (0..=place.len()).any(|length| self.paths.contains(&place[..length]));
+        let at_or_beneath = || {
+            let mut next = self.paths.range::<[String], _>((Bound::Included(place), Bound::Unbounded));
+            next.next().is_some_and(|path| path.starts_with(place))
+        };
+        self.everywhere || at_or_beneath() || above()
     }
 }
 
 fn is_unknown(value: &Value) -> bool {
     value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(UNKNOWN))
+}
+
+struct Leaves {
+    found: BTreeMap<Pointer, Value>,
+    room: Room,
+}
+
+impl Leaves {
+    fn insert(&mut self, place: &Pointer, leaf: BTreeMap<String, Value>) {
+        if self.room.take(place.segments().iter().map(String::as_str)) {
+            self.found.insert(place.clone(), Value::Object(leaf));
+        }
+    }
 }
 
 /// Collects the leaves that differ, each with what is there on either side.
@@ -97,14 +129,14 @@ fn differences(
     after: Option<&Value>,
     unknown: Option<&Value>,
     place: &Pointer,
-    out: &mut BTreeMap<Pointer, Value>,
+    out: &mut Leaves,
 ) {
     let unknown = unknown.filter(|unknown| any_true(unknown));
     if unknown == Some(&Value::Bool(true)) {
         let after = Value::from([(UNKNOWN, Value::from(true))]);
         let before = before.map(|before| ("before".to_owned(), before.clone()));
         let leaf = before.into_iter().chain([("after".to_owned(), after)]).collect();
-        out.insert(place.clone(), Value::Object(leaf));
+        out.insert(place, leaf);
         return;
     }
     if before == after && unknown.is_none() {
@@ -133,7 +165,7 @@ fn differences(
     }
     let sides = [("before", before), ("after", after)];
     let leaf = sides.into_iter().filter_map(|(name, side)| side.map(|side| (name.to_owned(), side.clone()))).collect();
-    out.insert(place.clone(), Value::Object(leaf));
+    out.insert(place, leaf);
 }
 
 fn children(value: &Value) -> Vec<String> {

@@ -2,6 +2,8 @@
 
 use driftline_core::{Pattern, Value};
 
+use super::room::Room;
+
 /// Member names and indices, from the top of the attributes down.
 pub(super) type Path = Vec<String>;
 
@@ -90,26 +92,44 @@ const BY_NAME: &[&str] = &[
     "token",
 ];
 
+/// Paths on their way; what there is no room for is left out, and the room knows.
+struct Found<'r> {
+    paths: Vec<Path>,
+    room: &'r mut Room,
+}
+
+impl<'r> Found<'r> {
+    fn new(room: &'r mut Room) -> Self {
+        Self { paths: Vec::new(), room }
+    }
+
+    fn push(&mut self, path: &Path) {
+        if self.room.take(path.iter().map(String::as_str)) {
+            self.paths.push(path.clone());
+        }
+    }
+}
+
 /// What a mirror of the values marks with `true`. Anything that is no mark at all is taken for one.
-pub(super) fn mirrored(mark: &Value) -> Vec<Path> {
-    fn walk(mark: &Value, path: &mut Path, out: &mut Vec<Path>) {
+pub(super) fn mirrored(mark: &Value, room: &mut Room) -> Vec<Path> {
+    fn walk(mark: &Value, path: &mut Path, out: &mut Found<'_>) {
         match mark {
             Value::Null | Value::Bool(false) => {}
-            Value::Bool(true) | Value::Number(_) | Value::String(_) => out.push(path.clone()),
+            Value::Bool(true) | Value::Number(_) | Value::String(_) => out.push(path),
             Value::Array(items) => each(items.iter().enumerate().map(|(at, item)| (at.to_string(), item)), path, out),
             Value::Object(members) => each(members.iter().map(|(name, member)| (name.clone(), member)), path, out),
         }
     }
-    fn each<'v>(children: impl Iterator<Item = (String, &'v Value)>, path: &mut Path, out: &mut Vec<Path>) {
+    fn each<'v>(children: impl Iterator<Item = (String, &'v Value)>, path: &mut Path, out: &mut Found<'_>) {
         for (segment, child) in children {
             path.push(segment);
             walk(child, path, out);
             path.pop();
         }
     }
-    let mut out = Vec::new();
+    let mut out = Found::new(room);
     walk(mark, &mut Path::new(), &mut out);
-    out
+    out.paths
 }
 
 /// What a state file's `sensitive_attributes` name. A path that is understood in part stands for all beneath that
@@ -162,13 +182,13 @@ pub(super) fn with_echoes(kind: &str, mut paths: Vec<Path>) -> Vec<Path> {
 }
 
 /// What is secret in attributes of this type, whoever marked it.
-pub(super) fn by_nature(kind: &str, attributes: &Value) -> Vec<Path> {
-    let mut out = Vec::new();
+pub(super) fn by_nature(kind: &str, attributes: &Value, room: &mut Room) -> Vec<Path> {
+    let mut out = Found::new(room);
     for pointer in pointers(kind) {
         let steps: Vec<&str> = pointer.split('/').skip(1).collect();
         find(attributes, &steps, &mut Path::new(), &mut out);
     }
-    out
+    out.paths
 }
 
 /// The same in the form that states of Terraform 0.11 have: one text for each leaf, named by its path with dots.
@@ -195,10 +215,10 @@ fn pointers(kind: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-fn find(value: &Value, steps: &[&str], path: &mut Path, out: &mut Vec<Path>) {
+fn find(value: &Value, steps: &[&str], path: &mut Path, out: &mut Found<'_>) {
     let Some((first, rest)) = steps.split_first() else {
         if *value != Value::Null {
-            out.push(path.clone());
+            out.push(path);
         }
         return;
     };
@@ -217,14 +237,14 @@ fn find(value: &Value, steps: &[&str], path: &mut Path, out: &mut Vec<Path>) {
 }
 
 /// What is secret by its name, marked or not.
-pub(super) fn by_name(attributes: &Value) -> Vec<Path> {
-    fn walk(value: &Value, path: &mut Path, out: &mut Vec<Path>) {
+pub(super) fn by_name(attributes: &Value, room: &mut Room) -> Vec<Path> {
+    fn walk(value: &Value, path: &mut Path, out: &mut Found<'_>) {
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
                     path.push(name.clone());
                     match says_secret(name) && is_text(member) {
-                        true => out.push(path.clone()),
+                        true => out.push(path),
                         false => walk(member, path, out),
                     }
                     path.pop();
@@ -240,9 +260,9 @@ pub(super) fn by_name(attributes: &Value) -> Vec<Path> {
             _ => {}
         }
     }
-    let mut out = Vec::new();
+    let mut out = Found::new(room);
     walk(attributes, &mut Path::new(), &mut out);
-    out
+    out.paths
 }
 
 fn says_secret(name: &str) -> bool {
@@ -324,6 +344,10 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
+    fn room() -> Room {
+        Room::beside(1000)
+    }
+
     fn shown(paths: &[Path]) -> Vec<String> {
         paths.iter().map(|path| path.join("/")).collect()
     }
@@ -375,22 +399,25 @@ mod tests {
     #[test]
     fn a_mirror_marks_with_true() {
         let mirror = parse(r#"{"input":{"a":[false,true,{"k/*":true}]},"output":{"a":[false,false,{}]},"odd":"yes"}"#);
-        assert_eq!(shown(&mirrored(&mirror)), ["input/a/1", "input/a/2/k/*", "odd"]);
-        assert_eq!(mirrored(&parse("true")), [Path::new()]);
-        assert!(mirrored(&parse("false")).is_empty());
+        assert_eq!(shown(&mirrored(&mirror, &mut room())), ["input/a/1", "input/a/2/k/*", "odd"]);
+        assert_eq!(mirrored(&parse("true"), &mut room()), [Path::new()]);
+        assert!(mirrored(&parse("false"), &mut room()).is_empty());
     }
 
     #[test]
     fn what_is_secret_by_nature_is_found_in_both_forms() {
         let nested = parse(r#"{"environment":[{"variables":{"A":"1","B":"2"}}],"timeout":3}"#);
         assert_eq!(
-            shown(&by_nature("aws_lambda_function", &nested)),
+            shown(&by_nature("aws_lambda_function", &nested, &mut room())),
             ["environment/0/variables/A", "environment/0/variables/B"]
         );
         let flat = parse(r#"{"environment.0.variables.A":"1","environment.#":"1","timeout":"3"}"#);
         assert_eq!(shown(&by_nature_flat("aws_lambda_function", &flat)), ["environment.0.variables.A"]);
-        assert_eq!(shown(&by_nature("kubernetes_secret_v1", &parse(r#"{"data":{"a":"b"}}"#))), ["data"]);
-        assert!(by_nature("aws_db_instance", &parse(r#"{"password":null}"#)).is_empty(), "nothing is not a secret");
+        assert_eq!(shown(&by_nature("kubernetes_secret_v1", &parse(r#"{"data":{"a":"b"}}"#), &mut room())), ["data"]);
+        assert!(
+            by_nature("aws_db_instance", &parse(r#"{"password":null}"#), &mut room()).is_empty(),
+            "nothing is not a secret"
+        );
     }
 
     #[test]
@@ -401,7 +428,7 @@ mod tests {
                 "user_secret":[{"secret_arn":"arn","private_key":"z"}]}"#,
         );
         assert_eq!(
-            shown(&by_name(&attributes)),
+            shown(&by_name(&attributes, &mut room())),
             ["db_password", "nested/0/clientSecret", "old_password", "user_secret/0/private_key"]
         );
     }
