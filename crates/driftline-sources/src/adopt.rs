@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, place_part, read, time,
+    Context, Document, Listing, Lists, NormalizeError, Opened, TRUNCATED, encode, member, open, place_part, read, time,
 };
 
 /// A list of a discovery, what a partial one calls the type, the type, and the member that names a thing.
@@ -35,7 +35,7 @@ struct Raw<'a> {
     #[serde(default)]
     truncated: bool,
     #[serde(borrow)]
-    discovered: Option<BTreeMap<&'a str, Vec<&'a RawValue>>>,
+    discovered: Option<Lists<'a>>,
     resource_type: Option<String>,
     #[serde(borrow)]
     resources: Option<Vec<&'a RawValue>>,
@@ -64,7 +64,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         let about = About { at, truncated: raw.truncated };
         regions.seen(region, raw.vpc_id.as_deref());
         match (raw.discovered, raw.resource_type.as_deref(), raw.resources) {
-            (Some(lists), ..) => {
+            (Some(Lists(lists)), ..) => {
                 for (name, items) in lists {
                     match LISTS.iter().find(|(list, ..)| *list == name) {
                         Some(list) => take(&mut listing, document, list, &items, &about)?,

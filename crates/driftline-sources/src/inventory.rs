@@ -2,7 +2,7 @@
 //!
 //! The two see the same things with different properties, so they are two streams: `<source>@scan` and `<source>`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use driftline_core::canonical::Encoder;
 use driftline_core::{Outcome, Value};
@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, canonical_kind, is_arn, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, place_part, read, text, time,
-    value,
+    Context, Document, Listing, Lists, NormalizeError, Opened, TRUNCATED, encode, member, open, place_part, read, text,
+    time, value,
 };
 
 /// The scope of the broad listings.
@@ -195,7 +195,7 @@ fn take_attributes(
         );
     }
     if resources.get().trim_start().starts_with('{') {
-        let lists: BTreeMap<&str, Vec<&RawValue>> =
+        let Lists(lists) =
             serde_json::from_str(resources.get()).map_err(|error| NormalizeError::json(&document.name, &error))?;
         for (name, items) in lists {
             match TYPES.iter().find(|(short, ..)| *short == name) {

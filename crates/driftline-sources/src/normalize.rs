@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
 
 use driftline_core::canonical::Encoder;
 use driftline_core::name::ScopeName;
@@ -9,7 +10,7 @@ use driftline_core::{
     Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName, Value,
 };
 use jiff::Timestamp;
-use serde::de::DeserializeSeed;
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -106,8 +107,7 @@ impl NormalizeError {
 
     /// The parser's words and place, without an excerpt of the input: that may hold a secret.
     pub(crate) fn json(document: &str, error: &serde_json::Error) -> Self {
-        let text = error.to_string();
-        let message = text.split(" at line ").next().unwrap_or(&text);
+        let message = parser_words(&error.to_string());
         let place = if error.line() > 0 {
             format!("line {}, column {}: ", error.line(), error.column())
         } else {
@@ -268,6 +268,51 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Resu
     serde_json::from_str(document.text).map_err(|error| NormalizeError::json(&document.name, &error))
 }
 
+/// What a parser says is wrong, without the excerpt of the input and the text that it did not expect.
+pub(crate) fn parser_words(text: &str) -> String {
+    let text = text.split("\n\n").next().unwrap_or(text);
+    let words = text.split(" at line ").next().unwrap_or(text);
+    let words = match (words.split_once("string \""), text.rsplit_once("\", expected ")) {
+        (Some((before, _)), Some((_, expected))) => {
+            let expected = expected.split(" at line ").next().unwrap_or(expected);
+            format!("{before}a text, expected {expected}")
+        }
+        _ => words.to_owned(),
+    };
+    words.trim().trim_end_matches(['.', ':']).to_owned()
+}
+
+/// Lists by name. A name that comes twice is an error, or the first of the two lists would be gone without a word.
+#[derive(Debug)]
+pub(crate) struct Lists<'a>(pub BTreeMap<String, Vec<&'a RawValue>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Lists<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ByName;
+
+        impl<'de> Visitor<'de> for ByName {
+            type Value = BTreeMap<String, Vec<&'de RawValue>>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with lists")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut lists = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if lists.contains_key(&name) {
+                        return Err(de::Error::custom(format!("the list `{name}` appears twice")));
+                    }
+                    lists.insert(name, map.next_value()?);
+                }
+                Ok(lists)
+            }
+        }
+
+        deserializer.deserialize_map(ByName).map(Lists)
+    }
+}
+
 /// The account or the region that a document as a whole is of. It becomes a part of the key of everything in it, so a
 /// text that is far longer than any such name would make far more of a document than is in it.
 pub(crate) fn place_part<'t>(
@@ -292,11 +337,10 @@ pub(crate) fn encode<'e>(
     encoder: &'e mut Encoder,
 ) -> Result<PropertiesRef<'e>, NormalizeError> {
     let mut parser = sonic_rs::Deserializer::from_str(item.get());
-    encoder.seed().deserialize(&mut parser).map_err(|error| {
-        // The parser's words without the excerpt of the input that it adds.
-        let text = error.to_string();
-        NormalizeError::new(&document.name, text.split(" at line ").next().unwrap_or(&text).trim())
-    })?;
+    encoder
+        .seed()
+        .deserialize(&mut parser)
+        .map_err(|error| NormalizeError::new(&document.name, parser_words(&error.to_string())))?;
     Ok(encoder.properties())
 }
 
@@ -329,3 +373,112 @@ pub(crate) fn key(kind: &str, place: &str, id: &str) -> ResourceKey {
 
 /// Why a listing is partial when its observer stopped at a limit of its own.
 pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (truncated)";
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn normalize(model: Model, text: &str) -> Result<Vec<Listing>, NormalizeError> {
+        let context = Context { source: "x".parse().unwrap(), account: None, partition: "aws".into() };
+        model.normalize(&[Document { name: "d", bytes: text.as_bytes(), written_at: None }], &context)
+    }
+
+    /// A document of each model that names its account and its region, with one thing in it.
+    const PLACED: [(Model, &str); 6] = [
+        (Model::Adopt, r#"{"region":"REGION","accountId":"ACCOUNT","discovered":{"vpcs":[{"vpcId":"v"}]}}"#),
+        (
+            Model::Inventory,
+            r#"{"region":"REGION","accountId":"ACCOUNT","resourceType":"ebs","resources":[{"volumeId":"v"}]}"#,
+        ),
+        (
+            Model::Inventory,
+            r#"{"region":"REGION","accountId":"ACCOUNT","source":"s","resources":[{"arn":"a","resourceType":"T"}]}"#,
+        ),
+        (
+            Model::Config,
+            r#"{"region":"REGION","accountId":"ACCOUNT","evaluations":[{"resourceId":"i","resourceType":"T","configRuleName":"r","complianceType":"C"}]}"#,
+        ),
+        (Model::Dns, r#"{"accountId":"ACCOUNT","zones":[{"id":"Z"}]}"#),
+        (
+            Model::EventTopology,
+            r#"{"region":"REGION","accountId":"ACCOUNT","nodes":[{"id":"n","type":"S3"}],"edges":[]}"#,
+        ),
+    ];
+
+    #[test]
+    fn a_long_account_or_region_is_not_copied_into_every_key() {
+        let long = "x".repeat(100);
+        for (model, text) in PLACED {
+            let fill = |region: &str, account: &str| text.replace("REGION", region).replace("ACCOUNT", account);
+            assert!(normalize(model, &fill("us-east-1", "123456789012")).is_ok(), "{text}");
+            let error = normalize(model, &fill("us-east-1", &long)).unwrap_err().to_string();
+            assert!(error.contains("its `accountId` has 100 bytes"), "{error}");
+            if text.contains("REGION") {
+                let error = normalize(model, &fill(&long, "1")).unwrap_err().to_string();
+                assert!(error.contains("its `region` has 100 bytes"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_account_is_an_unknown_one() {
+        for (model, text) in PLACED {
+            let listings = normalize(model, &text.replace("REGION", "us-east-1").replace("ACCOUNT", "")).unwrap();
+            for (key, _) in listings.iter().flat_map(|listing| &listing.resources) {
+                assert!(key.place.as_str().starts_with("aws/-"), "{model:?}: {}", key.place);
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_that_comes_twice_does_not_replace_the_first() {
+        for (model, text) in [
+            (Model::Adopt, r#"{"region":"r","discovered":{"vpcs":[{"vpcId":"a"}],"vpcs":[{"vpcId":"b"}]}}"#),
+            (
+                Model::Inventory,
+                r#"{"resourceType":"all","resources":{"s3":[{"bucketName":"a"}],"s3":[{"bucketName":"b"}]}}"#,
+            ),
+        ] {
+            let error = normalize(model, text).unwrap_err().to_string();
+            assert!(error.contains("appears twice"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_not_read_as_an_object_by_the_order_of_its_elements() {
+        for model in Model::ALL {
+            assert!(normalize(model, r#"[null,null,false,{"vpcs":[{"vpcId":"v"}]},null,[],[]]"#).is_err(), "{model:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_why_a_rule_was_cut_is_not_repeated_with_its_name_for_every_place() {
+        let one = |at: usize| {
+            format!(
+                r#"{{"resourceId":"i","resourceType":"T","configRuleName":"the-rule","complianceType":"C","region":"r{at}"}}"#
+            )
+        };
+        let all: Vec<String> = (0..200).map(one).collect();
+        let listing = normalize(Model::Config, &format!(r#"{{"evaluations":[{}]}}"#, all.join(","))).unwrap().remove(0);
+        let named = |outcome: &Outcome| matches!(outcome, Outcome::Partial { reason } if reason.contains("the-rule"));
+        assert!(listing.coverage.counts().1 > 200 && !listing.coverage.iter().any(|(_, _, outcome)| named(outcome)));
+        assert!(listing.problems[0].message.starts_with("the-rule reached the 200"), "{:?}", listing.problems);
+    }
+
+    #[test]
+    fn a_text_in_the_wrong_place_is_not_repeated_in_the_error() {
+        for (model, text) in [
+            (Model::Adopt, r#"{"region":"r","discovered":"hunter2"}"#),
+            (Model::Adopt, r#"{"region":"r","truncated":"hunter2 at line 3\", expected hunter2"}"#),
+            (Model::Config, r#"{"evaluations":["hunter2"]}"#),
+            (
+                Model::Terraform,
+                r#"{"version":4,"serial":1,"resources":[{"mode":"managed","type":"a","name":"b","instances":"hunter2"}]}"#,
+            ),
+        ] {
+            let error = normalize(model, text).unwrap_err().to_string();
+            assert!(error.contains("a text, expected") && !error.contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -16,6 +16,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+use crate::normalize::parser_words;
 use crate::place::write_place;
 
 /// What the first line, or the object around the resources, says.
@@ -144,10 +145,7 @@ fn malformed<E>(bytes: &[u8], offset: usize, lines_before: usize, message: impl 
 
 /// The parser's words without the excerpt of the input that it adds: that may hold a secret.
 fn parser_message(error: &sonic_rs::Error) -> String {
-    let text = error.to_string();
-    let text = text.split("\n\n").next().unwrap_or(&text);
-    let text = text.split(" at line ").next().unwrap_or(text);
-    text.trim().trim_end_matches(&['.', ':'][..]).to_owned()
+    parser_words(&error.to_string())
 }
 
 fn from_parser<E>(bytes: &[u8], error: &sonic_rs::Error, shift: usize, lines_before: usize) -> ReadError<E> {
@@ -156,8 +154,7 @@ fn from_parser<E>(bytes: &[u8], error: &sonic_rs::Error, shift: usize, lines_bef
 
 /// The header, and the object around the resources, are read by the parser that limits how deep it goes.
 fn from_header<E>(bytes: &[u8], error: &serde_json::Error, lines_before: usize) -> ReadError<E> {
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
+    let message = parser_words(&error.to_string());
     if error.line() == 0 {
         return malformed(bytes, 0, lines_before, message);
     }

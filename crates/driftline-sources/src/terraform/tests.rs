@@ -632,3 +632,51 @@ proptest! {
         let _ = read_all(&[&text]);
     }
 }
+
+#[test]
+fn a_long_name_of_many_instances_is_refused_before_it_is_written_out_for_each() {
+    let instances = (0..2000).map(|at| format!(r#"{{"index_key":{at}}}"#)).collect::<Vec<_>>().join(",");
+    let long = "x".repeat(20_000);
+    let with = |name: &str, module: &str, provider: &str| {
+        let head =
+            format!(r#""mode":"managed","type":"a","name":"{name}","module":"{module}","provider":"{provider}""#);
+        read_all(&[&state(&format!(r#"{{{head},"instances":[{instances}]}}"#))])
+    };
+    assert_eq!(with("name", &"module.a".repeat(10), "provider").unwrap()[0].resources.len(), 2000);
+    for refused in [with(&long, "", ""), with("n", &long, ""), with("n", "", &long)] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("far more would come of it"), "{error}");
+    }
+}
+
+#[test]
+fn where_secrets_cannot_be_named_in_little_room_all_of_it_is_sealed() {
+    let secrets = (0..500).map(|at| format!(r#""{at}password":"x""#)).collect::<Vec<_>>().join(",");
+    let attributes = |name: &str| format!(r#"{{"id":"1","other":"y","{name}":{{{secrets}}}}}"#);
+    let few = listing(&state(&resource("null_resource", "r", &attributes("short"))));
+    assert!(!is_sealed(&few, "null_resource.r", "/other") && is_sealed(&few, "null_resource.r", "/short/7password"));
+    let long = "x".repeat(10_000);
+    let many = listing(&state(&resource("null_resource", "r", &attributes(&long))));
+    assert!(is_sealed(&many, "null_resource.r", "/other"));
+    assert!(problems(&many)[0].contains("all of it is sealed"), "{:?}", problems(&many));
+}
+
+#[test]
+fn changes_that_cannot_be_named_in_little_room_are_refused_and_their_secrets_not_shown() {
+    let plan = |name: &str, before: &str, marks: &str| {
+        format!(
+            r#"{{"format_version":"1.2","resource_changes":[{{"address":"a.b","mode":"managed","type":"a","change":{{
+               "actions":["update"],"before":{{"{name}":{before}}},"after":{{"{name}":{before}}},"before_sensitive":{marks}}}}}]}}"#
+        )
+        .replacen(r#""after":{"#, r#""after":{"z":1,"#, 1)
+    };
+    let list = |one: &str| format!("[{}]", vec![one; 1000].join(","));
+    let long = "x".repeat(10_000);
+    let marks = format!(r#"{{"{long}":{}}}"#, list("true"));
+    let listing = read_all(&[&plan(&long, &list("0"), &marks)]).unwrap().remove(0);
+    let (_, found) = listing.resources.first_key_value().unwrap();
+    assert!(found.sensitive.iter().any(|pattern| pattern.to_string() == "/changes/~1z/after"), "{:?}", found.sensitive);
+    let other = plan(&long, &list("0"), "false").replacen(&list("0"), &list("1"), 1);
+    let error = read_all(&[&other]).unwrap_err().to_string();
+    assert!(error.contains("to name each change of `a.b`"), "{error}");
+}

@@ -32,7 +32,7 @@ pub(crate) struct Target {
 
 const KB: usize = 1 << 10;
 
-pub(crate) const ADOPT: Target = Target::of("adopt", Model::Adopt, 4, 144);
+pub(crate) const ADOPT: Target = Target::of("adopt", Model::Adopt, 4, 40);
 pub(crate) const INVENTORY: Target = Target::of("inventory", Model::Inventory, 4, 144);
 pub(crate) const CONFIG: Target = Target::of("config", Model::Config, 5, 120);
 pub(crate) const DNS: Target = Target::of("dns", Model::Dns, 5, 144);
