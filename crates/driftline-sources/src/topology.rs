@@ -222,19 +222,18 @@ impl Graph {
             let name = ["targetId", "uuid"].iter().find_map(|name| text(&attributes, name));
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
             let key = key(EDGE, &place, &format!("{from_id} -[{kind}{name}]-> {to_id}"));
-            let out = |more: &[(&str, Value)]| {
-                let shared =
-                    [("to", to_id.as_str().into()), ("type", (*kind).into()), ("attributes", attributes.clone())];
-                Value::Object(
-                    shared.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-                )
-            };
-            if !listing.resources.contains_key(&key)
+            let out = Value::from([("to", to_id.into()), ("type", Value::from(&*kind)), ("attributes", attributes)]);
+            let mut edge = out.clone();
+            if let Value::Object(members) = &mut edge {
+                members.insert("from".into(), from_id.into());
+            }
+            let known = listing.resources.len();
+            listing.add(key, &edge, Vec::new(), &document.name)?;
+            if listing.resources.len() > known
                 && let Some(node) = self.numbers.get(&*from)
             {
-                self.nodes[*node].out.push(out(&[]));
+                self.nodes[*node].out.push(out);
             }
-            listing.add(key, &out(&[("from", from_id.as_str().into())]), Vec::new(), &document.name)?;
         }
         if let Some(reason) = listing.nameless(&document.name, "of edges", "from, to or type", nameless) {
             self.places.insert(place, Some(reason));
