@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod config;
 pub mod dns;
 pub mod inventory;
+pub mod mapped;
 pub mod normalize;
 pub mod place;
 pub mod plain;
