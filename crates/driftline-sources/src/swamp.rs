@@ -484,10 +484,28 @@ pub enum Recognised {
 
 /// What data of a model's type and spec is. Only the type's last segments count, so that forks are known too.
 pub fn recognise(model_type: &str, spec: Option<&str>, name: &str) -> Recognised {
+    let Some((model, read, not_needed)) = known_type(model_type) else { return Recognised::Unknown };
+    match spec {
+        Some("scan") if model == Model::Inventory && name == "diff-baseline" => Recognised::Copy,
+        Some(spec) if read.contains(&spec) => Recognised::As(model),
+        Some(spec) if not_needed.contains(&spec) => Recognised::NotNeeded,
+        _ => Recognised::Unknown,
+    }
+}
+
+/// Whether some data of a type is read by one of our normalizers.
+pub fn is_known_type(model_type: &str) -> bool {
+    known_type(model_type).is_some()
+}
+
+type Specs = &'static [&'static str];
+
+/// The model that a type is, its specs that are read, and those that are not needed.
+fn known_type(model_type: &str) -> Option<(Model, Specs, Specs)> {
     let path = type_path(model_type);
     let mut segments = path.rsplit('/');
     let (last, before) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
-    let (model, read, not_needed): (Model, &[&str], &[&str]) = match (before, last) {
+    Some(match (before, last) {
         // What a stack would adopt is a plan, not something that was seen.
         ("aws", "adopt") => (Model::Adopt, &["discovery", "partial"], &["stackPlan"]),
         ("aws", "inventory") => (Model::Inventory, &["scan", "inventory"], &["scanDiff"]),
@@ -495,14 +513,8 @@ pub fn recognise(model_type: &str, spec: Option<&str>, name: &str) -> Recognised
         ("aws", "dns-observation") => (Model::Dns, &["orphans", "records", "zones"], &[]),
         ("aws", "event-topology") => (Model::EventTopology, &["graph"], &["analysis"]),
         (_, "terraform") => (Model::Terraform, &["tf_resource", "tf_inventory"], &["tf_output"]),
-        _ => return Recognised::Unknown,
-    };
-    match spec {
-        Some("scan") if model == Model::Inventory && name == "diff-baseline" => Recognised::Copy,
-        Some(spec) if read.contains(&spec) => Recognised::As(model),
-        Some(spec) if not_needed.contains(&spec) => Recognised::NotNeeded,
-        _ => Recognised::Unknown,
-    }
+        _ => return None,
+    })
 }
 
 /// A model's type as the path that swamp makes of it.

@@ -16,6 +16,7 @@ mod report;
 mod seal;
 mod settings;
 mod surroundings;
+mod swamp;
 mod time;
 mod upkeep;
 mod velocity;

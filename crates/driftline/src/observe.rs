@@ -6,10 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use driftline_core::{Header, SourceName};
+use driftline_core::{Header, SourceName, StreamId};
+use driftline_sources::normalize::Listing;
 use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
 use driftline_store::draft::{Committed, Draft, Permissions};
 use driftline_store::{Store, StoreError};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::args::{Observe, PermissionArgs};
@@ -40,6 +42,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
         Observe::Command { command, permissions } => {
             report.committed.push(observe_command(settings, &command, permissions, None)?);
         }
+        Observe::Swamp(args) => return crate::swamp::run(settings, &args),
         Observe::All { permissions } => return observe_all(settings, permissions),
     }
     settings.printer.print(&report)
@@ -152,14 +155,49 @@ fn commit(
     expected: Option<&SourceName>,
     confirm: impl FnOnce(bool) -> CommandResult<()>,
 ) -> CommandResult<Line> {
+    leaving_no_trace(settings, || commit_into(settings, input, permissions, expected, confirm))
+}
+
+/// A store that never gets a version leaves no trace.
+fn leaving_no_trace<T>(settings: &Settings, commit: impl FnOnce() -> CommandResult<T>) -> CommandResult<T> {
     let existed = settings.store.exists();
-    let outcome = commit_into(settings, input, permissions, expected, confirm);
+    let outcome = commit();
     if outcome.is_err() && !existed {
-        // Only folders that are still empty: a store that never got a version leaves no trace.
+        // Only folders that are still empty.
         let _ = std::fs::remove_dir(settings.store.join("_delta_log"));
         let _ = std::fs::remove_dir(&settings.store);
     }
     outcome
+}
+
+/// Commits what a normalizer made of some documents as the next version of a stream. `written_at` is when they were
+/// written down, which counts where they do not say when they were taken.
+pub(crate) fn commit_listing(
+    settings: &Settings,
+    stream: StreamId,
+    listing: Listing,
+    observer: &str,
+    written_at: Option<Timestamp>,
+    permissions: PermissionArgs,
+) -> CommandResult<Line> {
+    let Listing { taken_at, coverage, problems, resources, .. } = listing;
+    let header = PlainHeader {
+        stream,
+        taken_at: taken_at.or(written_at),
+        observer: Some(observer.to_owned()),
+        coverage: Some(coverage),
+        problems,
+    };
+    leaving_no_trace(settings, || {
+        let mut store = Store::create(&settings.store)?;
+        let mut intake = Intake::new(settings, None, &mut store);
+        intake.header(header)?;
+        for (key, found) in &resources {
+            let properties = found.properties.as_ref();
+            intake.resource(Seen { key: key.as_ref(), properties, sensitive: &found.sensitive, line: &[] })?;
+        }
+        intake.finish(permissions)
+    })
 }
 
 fn commit_into(
@@ -170,14 +208,7 @@ fn commit_into(
     confirm: impl FnOnce(bool) -> CommandResult<()>,
 ) -> CommandResult<Line> {
     let mut store = Store::create(&settings.store)?;
-    let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
-    let mut intake = Intake {
-        settings,
-        expected,
-        stage: Stage::Waiting(&mut store),
-        sealer,
-        progress: Progress::new(settings.printer.shows_progress()),
-    };
+    let mut intake = Intake::new(settings, expected, &mut store);
     let outcome = plain::read(input, &mut intake);
     intake.progress.end();
     let confirmed = confirm(outcome.is_ok());
@@ -208,13 +239,7 @@ fn commit_into(
         (Err(error), _) => return Err(CommandError::new(error.to_string())),
         (Ok(()), Ok(())) => {}
     }
-    let fingerprint = intake.sealer.fingerprint();
-    let Stage::Drafting(draft, name) = intake.stage else {
-        return Err(CommandError::new("the observation has no header"));
-    };
-    let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
-    let committed = draft.finish(fingerprint.as_deref(), permissions, settings.now)?;
-    Ok(Line { source: name, committed })
+    intake.finish(permissions)
 }
 
 enum Stage<'s> {
@@ -234,6 +259,34 @@ struct Intake<'s> {
 enum Refusal {
     Store(StoreError),
     Command(CommandError),
+}
+
+impl From<Refusal> for CommandError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Store(error) => error.into(),
+            Refusal::Command(error) => error,
+        }
+    }
+}
+
+impl<'s> Intake<'s> {
+    fn new(settings: &'s Settings, expected: Option<&'s SourceName>, store: &'s mut Store) -> Self {
+        let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
+        let progress = Progress::new(settings.printer.shows_progress());
+        Self { settings, expected, stage: Stage::Waiting(store), sealer, progress }
+    }
+
+    fn finish(mut self, permissions: PermissionArgs) -> CommandResult<Line> {
+        self.progress.end();
+        let fingerprint = self.sealer.fingerprint();
+        let Stage::Drafting(draft, name) = self.stage else {
+            return Err(CommandError::new("the observation has no header"));
+        };
+        let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
+        let committed = draft.finish(fingerprint.as_deref(), permissions, self.settings.now)?;
+        Ok(Line { source: name, committed })
+    }
 }
 
 impl Sink for Intake<'_> {
@@ -328,14 +381,24 @@ impl Progress {
     }
 }
 
+/// What a run did: the versions it made, and the streams that needed none.
 #[derive(Default)]
-struct Report {
-    committed: Vec<Line>,
+pub(crate) struct Report {
+    pub committed: Vec<Line>,
+    pub unchanged: Vec<Unchanged>,
 }
 
-struct Line {
+/// One version that was made.
+pub(crate) struct Line {
     source: String,
     committed: Committed,
+}
+
+/// A stream whose newest version is of what was found again.
+#[derive(Serialize)]
+pub(crate) struct Unchanged {
+    pub source: String,
+    pub version: u64,
 }
 
 #[derive(Serialize)]
@@ -394,6 +457,9 @@ impl Show for Report {
             let what = page.paint(GREEN, &format!("{} v{}", line.source, line.committed.version));
             writeln!(page, "{what}  {}", line.summary())?;
         }
+        for same in &self.unchanged {
+            writeln!(page, "{} v{}  unchanged", same.source, same.version)?;
+        }
         Ok(())
     }
 
@@ -402,8 +468,14 @@ impl Show for Report {
         struct All<'a> {
             schema: &'a str,
             committed: Vec<JsonLine<'a>>,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            unchanged: &'a [Unchanged],
         }
-        let all = All { schema: "driftline.observed/v1", committed: self.committed.iter().map(Line::json).collect() };
+        let all = All {
+            schema: "driftline.observed/v1",
+            committed: self.committed.iter().map(Line::json).collect(),
+            unchanged: &self.unchanged,
+        };
         Ok(serde_json::to_writer_pretty(out, &all)?)
     }
 
@@ -419,6 +491,9 @@ impl Show for Report {
         writeln!(out, "| source | version | |\n|---|---|---|")?;
         for line in &self.committed {
             writeln!(out, "| {} | {} | {} |", markdown_cell(&line.source), line.committed.version, line.summary())?;
+        }
+        for same in &self.unchanged {
+            writeln!(out, "| {} | {} | unchanged |", markdown_cell(&same.source), same.version)?;
         }
         Ok(())
     }

@@ -13,3 +13,4 @@ mod judging;
 mod reliability;
 mod story;
 mod support;
+mod swamp;
