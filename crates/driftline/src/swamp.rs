@@ -11,6 +11,7 @@ use driftline_core::coverage::EVERY;
 use driftline_core::name::ScopeName;
 use driftline_core::{Coverage, Extent, Outcome, Problem, StreamId};
 use driftline_sources::normalize::{Context, Document, Listing, NormalizeError};
+use driftline_store::catalog::Version;
 use driftline_store::{Store, StoreError};
 
 use crate::args::{PermissionArgs, SwampArgs};
@@ -66,17 +67,6 @@ fn open_store(settings: &Settings) -> CommandResult<Option<Store>> {
         Err(StoreError::NoStore { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// What the newest version of a stream says of itself.
-#[derive(Clone)]
-struct Head {
-    number: u64,
-    taken_at: jiff::Timestamp,
-    observer: Option<String>,
-    rows: u64,
-    coverage: String,
-    basis: Option<String>,
 }
 
 /// Marks versions that say that data was there and could not be read.
@@ -175,7 +165,7 @@ impl Run<'_> {
     /// What is deleted in swamp was observed to be gone: all that its streams had.
     fn end(&mut self, pass: &Pass<'_>) -> CommandResult<()> {
         let observer = pass.observer("deleted");
-        for (stream, head) in self.known(pass)? {
+        for (stream, head) in self.known(pass) {
             if head.rows == 0 && head.observer.as_deref() != Some(&observer) {
                 continue;
             }
@@ -192,7 +182,7 @@ impl Run<'_> {
 
     /// The newest is there and cannot be read. The version before must not pass for it, so nothing is known.
     fn say_unread(&mut self, pass: &Pass<'_>, problems: &[Problem]) -> CommandResult<()> {
-        let known = self.known(pass)?;
+        let known = self.known(pass);
         let Some(first) = problems.first() else { return Ok(()) };
         if known.is_empty() {
             return Err(CommandError::new(first.message.clone()).about(&first.about));
@@ -252,24 +242,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The streams in the store that a pass may continue.
-    fn known(&self, pass: &Pass<'_>) -> CommandResult<BTreeMap<StreamId, Head>> {
-        let Some(store) = &self.store else { return Ok(BTreeMap::new()) };
-        let mut known = BTreeMap::new();
-        for (stream, versions) in store.catalog().streams() {
-            if let (true, Some(head)) = (pass.continues(stream), versions.head()) {
-                let head = Head {
-                    number: head.number,
-                    taken_at: head.taken_at,
-                    observer: head.observer.clone(),
-                    rows: head.rows,
-                    coverage: head.coverage.clone(),
-                    basis: head.basis.clone(),
-                };
-                known.insert(stream.clone(), head);
-            }
-        }
-        Ok(known)
+    /// The streams in the store that a pass may continue, each with its newest version.
+    fn known(&self, pass: &Pass<'_>) -> BTreeMap<StreamId, Version> {
+        let Some(store) = &self.store else { return BTreeMap::new() };
+        let streams = store.catalog().streams().filter(|(stream, _)| pass.continues(stream));
+        streams.filter_map(|(stream, versions)| Some((stream.clone(), versions.head()?.clone()))).collect()
     }
 }
 
@@ -278,7 +255,7 @@ fn problem(datum: &Datum, message: &str) -> Problem {
 }
 
 /// Every extent that a stream spoke of, and every one that it had something in, complete.
-fn all_that_was_there(store: &Store, stream: &StreamId, head: &Head) -> CommandResult<Coverage> {
+fn all_that_was_there(store: &Store, stream: &StreamId, head: &Version) -> CommandResult<Coverage> {
     let mut coverage = Coverage::new().on_basis(head.basis.clone());
     let before = store.coverage(&head.coverage)?;
     for (kind, place, _) in before.iter() {

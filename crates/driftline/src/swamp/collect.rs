@@ -65,7 +65,7 @@ pub(crate) struct Datum {
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    File { path: PathBuf, metadata: Metadata },
+    File { path: PathBuf, metadata: Box<Metadata> },
     Text(String),
     Gone,
     Renamed(String),
@@ -96,6 +96,13 @@ fn of_tree(settings: &Settings, path: &Path, all: bool) -> CommandResult<Collect
     }
     if found.folders.is_empty() {
         return Err(root::nothing_found(path, &named));
+    }
+    // Taken for a data folder, its types would begin with the namespace and be those of nobody.
+    if let Some(names) = root::namespaces(found.folders.iter().map(|folder| folder.type_path.as_str())) {
+        let names: Vec<String> = names.iter().map(|name| format!("`{}`", path.join(name).display())).collect();
+        return Err(
+            CommandError::new("it is a datastore with namespaces").hint(format!("name one: {}", names.join(", ")))
+        );
     }
     let mut collected = Collected { root, items: Vec::new(), limited: false, failed: Vec::new() };
     for folder in found.folders {
@@ -132,7 +139,7 @@ fn item_of(folder: Folder, identity: Metadata) -> Item {
             Err(reason) => (known_at, Content::Unreadable(reason)),
             Ok(metadata) => {
                 let content = match &metadata.lifecycle {
-                    Lifecycle::Active => Content::File { path: version.raw, metadata: metadata.clone() },
+                    Lifecycle::Active => Content::File { path: version.raw, metadata: Box::new(metadata.clone()) },
                     Lifecycle::Deleted => Content::Gone,
                     Lifecycle::RenamedTo(name) => Content::Renamed(name.clone()),
                 };

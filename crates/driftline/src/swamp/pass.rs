@@ -82,7 +82,7 @@ impl Pass<'_> {
             hash.update([u8::from(matches!(datum.content, Content::Unreadable(_)))]);
         }
         hash.update(state.as_bytes());
-        let digest: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let what = match &self.data[..] {
             [one] => format!("{} v{}", one.name, one.number),
             data => format!("{} items", data.len()),
@@ -260,5 +260,87 @@ impl<'c> Group<'c> {
                 passes.push(pass(state.values().copied().collect(), datum.created_at, versions.peek().is_none()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn item(name: &str, written: &[(u32, i64)]) -> Item {
+        let datum = |(version, second): &(u32, i64)| Datum {
+            label: format!("{name} v{version}"),
+            name: name.to_owned(),
+            model_id: "m".to_owned(),
+            number: version.to_string().parse().unwrap(),
+            created_at: Timestamp::from_second(*second).unwrap(),
+            content: Content::Gone,
+        };
+        Item {
+            type_path: "@acme/terraform".to_owned(),
+            model_name: "network".to_owned(),
+            spec: None,
+            name: name.to_owned(),
+            step: None,
+            history: written.iter().map(datum).collect(),
+        }
+    }
+
+    /// The data of each pass, as `time: a1 b2`.
+    fn planned(items: &[Item], all_versions: bool) -> Vec<String> {
+        let group = Group {
+            reading: Reading::Model(Model::Terraform),
+            model_name: "network",
+            owners: BTreeSet::new(),
+            items: items.iter().collect(),
+        };
+        let mut passes = Vec::new();
+        group.passes(&"terraform/network".parse().unwrap(), None, all_versions, &mut passes);
+        assert!(passes.iter().rev().skip(1).all(|pass| !pass.is_newest) && passes.last().unwrap().is_newest);
+        let text = |pass: &Pass<'_>| {
+            let data: Vec<String> = pass.data.iter().map(|datum| format!("{}{}", datum.name, datum.number)).collect();
+            format!("{}: {}", pass.at.as_second(), data.join(" "))
+        };
+        passes.iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_one_run_wrote_is_one_pass() {
+        let items = [item("a", &[(1, 0), (2, 1000)]), item("b", &[(1, 1), (2, 1001)]), item("c", &[(1, 1002)])];
+        assert_eq!(planned(&items, true), ["1: a1 b1", "1002: a2 b2 c1"]);
+        assert_eq!(planned(&items, false), ["1002: a2 b2 c1"]);
+    }
+
+    #[test]
+    fn the_same_data_twice_is_two_runs_however_near() {
+        let items = [item("a", &[(1, 0), (2, 2)]), item("b", &[(1, 1), (2, 3)])];
+        assert_eq!(planned(&items, true), ["1: a1 b1", "3: a2 b2"]);
+        // What is not written again is still as it was.
+        let items = [item("a", &[(1, 0), (2, 500), (3, 900)]), item("b", &[(1, 1)])];
+        assert_eq!(planned(&items, true), ["1: a1 b1", "500: a2 b1", "900: a3 b1"]);
+    }
+
+    #[test]
+    fn the_name_of_what_was_read_is_another_for_anything_else() {
+        let observer = |items: &[Item]| {
+            let pass = Pass {
+                source: "s".parse().unwrap(),
+                instance: None,
+                model_name: "network",
+                reading: Reading::Mapped(0),
+                data: items.iter().map(Item::newest).collect(),
+                at: Timestamp::UNIX_EPOCH,
+                is_newest: true,
+            };
+            pass.observer("whole")
+        };
+        let one = observer(&[item("a", &[(7, 0)])]);
+        assert!(one.starts_with("swamp network a v7 #"), "{one}");
+        assert_eq!(one, observer(&[item("a", &[(7, 0)])]));
+        for other in [[item("a", &[(8, 0)])], [item("a", &[(7, 1)])], [item("b", &[(7, 0)])]] {
+            assert_ne!(one, observer(&other));
+        }
+        assert!(observer(&[item("a", &[(7, 0)]), item("b", &[(1, 0)])]).starts_with("swamp network 2 items #"));
     }
 }

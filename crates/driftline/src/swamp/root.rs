@@ -1,5 +1,6 @@
 //! Where a swamp repository keeps its data.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use driftline_sources::swamp::{Datastore, MOST_YAML, RepositoryFile};
@@ -30,6 +31,20 @@ pub(crate) fn data_root(path: &Path) -> CommandResult<PathBuf> {
     }
     let data = path.join("data");
     Ok(if data.is_dir() { data } else { path.to_owned() })
+}
+
+/// The namespaces of a datastore, where a folder is one that has them: all its data lies under `<namespace>/data`.
+pub(crate) fn namespaces<'t>(mut type_paths: impl Iterator<Item = &'t str>) -> Option<BTreeSet<&'t str>> {
+    type_paths.try_fold(BTreeSet::new(), |mut names, path| {
+        let mut segments = path.splitn(3, '/');
+        match (segments.next(), segments.next(), segments.next()) {
+            (Some(name), Some("data"), Some(_)) => {
+                names.insert(name);
+                Some(names)
+            }
+            _ => None,
+        }
+    })
 }
 
 /// What is said of a folder in which nothing was found.
@@ -83,14 +98,15 @@ fn base(repository: &Path, kind: &str, value: Option<&str>, repository_id: Optio
         });
     }
     // Of a store that lies elsewhere only the copy on this machine can be read.
+    let good = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let Some(id) = repository_id.filter(good) else {
+        return Err(CommandError::new(format!("its datastore is of the type `{kind}`, and it has no usable `repoId`")));
+    };
     let home = match variable("SWAMP_HOME") {
         Some(home) => PathBuf::from(home),
         None => home()?.join(".swamp"),
     };
-    match repository_id.filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')) {
-        Some(id) if !id.is_empty() => Ok(home.join("repos").join(id)),
-        _ => Err(CommandError::new(format!("its datastore is of the type `{kind}`, and it has no usable `repoId`"))),
-    }
+    Ok(home.join("repos").join(id))
 }
 
 fn home() -> CommandResult<PathBuf> {

@@ -121,7 +121,7 @@ impl Walker {
         }
         for (name, path, numbers) in children {
             if of_a_model {
-                self.take(name, &path, numbers, segments);
+                self.take(name, &path, numbers, segments)?;
             } else {
                 segments.push(name);
                 self.descend(&path, segments)?;
@@ -140,10 +140,20 @@ impl Walker {
     }
 
     /// Takes in one piece of data.
-    fn take(&mut self, name: String, path: &Path, numbers: Vec<(VersionNumber, String)>, segments: &[String]) {
-        let Some((model_id, type_segments)) = segments.split_last() else { return };
+    fn take(
+        &mut self,
+        name: String,
+        path: &Path,
+        mut numbers: Vec<(VersionNumber, String)>,
+        segments: &[String],
+    ) -> CommandResult<()> {
+        let Some((model_id, type_segments)) = segments.split_last() else { return Ok(()) };
         // It is removed and written anew, so a moment later it may be there again.
         let latest = latest(path).or_else(|| latest(path));
+        // Someone may have written a version since the folder was listed.
+        if latest.as_ref().is_some_and(|latest| numbers.iter().all(|(number, _)| number != latest)) {
+            numbers = self.numbers(path)?;
+        }
         let committed = numbers.iter().filter(|(number, _)| latest.as_ref().is_none_or(|latest| number <= latest));
         let mut versions = Vec::new();
         let mut identity = None;
@@ -171,12 +181,13 @@ impl Walker {
             versions.insert(0, Version { number: latest, metadata, raw: PathBuf::new() });
         }
         if versions.is_empty() {
-            return;
+            return Ok(());
         }
         versions.reverse();
         let label = segments.iter().map(String::as_str).chain([name.as_str()]).collect::<Vec<_>>().join("/");
         let (type_path, model_id) = (type_segments.join("/"), model_id.clone());
         self.tree.folders.push(Folder { type_path, model_id, name, label, versions, identity });
+        Ok(())
     }
 }
 

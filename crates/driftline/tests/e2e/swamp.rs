@@ -68,25 +68,9 @@ impl Swamp {
         self.sandbox.path("tree").join(entry.type_path).join(entry.model_id).join(entry.name)
     }
 
-    /// Writes a version in swamp's order: metadata, raw, latest.
+    /// Writes a version in its place.
     fn put(&self, entry: &Entry<'_>) -> PathBuf {
-        self.put_in(&self.folder(entry), entry)
-    }
-
-    fn put_in(&self, folder: &Path, entry: &Entry<'_>) -> PathBuf {
-        let version = self.put_uncommitted(folder, entry);
-        fs::write(folder.join("latest"), entry.version).unwrap();
-        version
-    }
-
-    fn put_uncommitted(&self, folder: &Path, entry: &Entry<'_>) -> PathBuf {
-        let version = folder.join(entry.version);
-        fs::create_dir_all(&version).unwrap();
-        fs::write(version.join("metadata.yaml"), metadata(entry)).unwrap();
-        if let Some(raw) = &entry.raw {
-            fs::write(version.join("raw"), raw).unwrap();
-        }
-        version
+        put_in(&self.folder(entry), entry)
     }
 
     fn observe(&self, more: &[&str]) -> Ran {
@@ -108,6 +92,23 @@ impl Swamp {
         lines.sort();
         lines
     }
+}
+
+/// Writes a version in swamp's order: metadata, raw, latest.
+fn put_in(folder: &Path, entry: &Entry<'_>) -> PathBuf {
+    let version = put_uncommitted(folder, entry);
+    fs::write(folder.join("latest"), entry.version).unwrap();
+    version
+}
+
+fn put_uncommitted(folder: &Path, entry: &Entry<'_>) -> PathBuf {
+    let version = folder.join(entry.version);
+    fs::create_dir_all(&version).unwrap();
+    fs::write(version.join("metadata.yaml"), metadata(entry)).unwrap();
+    if let Some(raw) = &entry.raw {
+        fs::write(version.join("raw"), raw).unwrap();
+    }
+    version
 }
 
 fn metadata(entry: &Entry<'_>) -> String {
@@ -205,7 +206,7 @@ fn the_latest_is_what_swamp_says_it_is() {
         // With a gap, a version that was not committed, and what is left of an interrupted write.
         swamp.put(&entry("207333", "1", 0, &[("a", 1)]));
         swamp.put(&entry("207333", "9", 1, &[("a", 2)]));
-        swamp.put_uncommitted(&folder, &entry("207333", "10", 2, &[("a", 3)]));
+        put_uncommitted(&folder, &entry("207333", "10", 2, &[("a", 3)]));
         fs::create_dir_all(folder.join("11")).unwrap();
         fs::write(folder.join("9/.0b0f.tmp"), "half").unwrap();
         let file = folder.join("latest");
@@ -237,7 +238,8 @@ fn a_version_beyond_every_machine_word_is_just_a_version() {
 
 #[test]
 fn what_cannot_be_read_is_never_replaced_by_what_was_there_before() {
-    let damages: [(&str, &[&str], fn(&Path)); 8] = [
+    type Damage = (&'static str, &'static [&'static str], fn(&Path));
+    let damages: [Damage; 8] = [
         ("not hydrated", &["not hydrated or half written"], |version| fs::remove_file(version.join("raw")).unwrap()),
         ("cut short", &["has 3 bytes", "its metadata says"], |version| fs::write(version.join("raw"), "{} ").unwrap()),
         ("another content", &["the checksum of its raw is", "its metadata says"], |version| {
@@ -315,7 +317,7 @@ fn what_leads_out_of_the_tree_is_not_followed() {
     swamp.put(&entry("eu", "1", 0, &[("a", 1)]));
     let elsewhere = swamp.sandbox.path("elsewhere");
     let there = entry("secret", "1", 0, &[("x", 1)]);
-    swamp.put_in(&elsewhere.join("things").join(MODEL).join("secret"), &there);
+    put_in(&elsewhere.join("things").join(MODEL).join("secret"), &there);
     let tree = swamp.sandbox.path("tree");
     symlink(elsewhere.join("things"), tree.join("@acme/more")).unwrap();
     symlink(elsewhere.join("things").join(MODEL).join("secret"), tree.join("@acme/things").join(MODEL).join("s"))
@@ -449,7 +451,7 @@ fn a_repository_says_where_its_data_is() {
         swamp.sandbox.write("repo/.swamp.yaml", yaml);
         let one = entry("eu", "1", 0, &[("a", 1)]);
         let data = swamp.sandbox.path(at);
-        swamp.put_in(&data.join("@acme/things").join(MODEL).join("eu"), &one);
+        put_in(&data.join("@acme/things").join(MODEL).join("eu"), &one);
         swamp.sandbox.run_with(variables, ["observe", "swamp", "repo"]).exited_when(0, yaml);
         assert_eq!(swamp.log(), ["things@eu v1 00:00 1"], "{yaml}");
         // The datastore itself, and its data folder, are good names for it too.
@@ -459,6 +461,14 @@ fn a_repository_says_where_its_data_is() {
             told.exited_when(0, yaml).prints(&["unchanged"]);
         }
     }
+    let swamp = Swamp::new();
+    for name in ["team-a", "team-b"] {
+        let folder = swamp.sandbox.path("tree").join(name).join("data/@acme/things").join(MODEL).join("eu");
+        put_in(&folder, &entry("eu", "1", 0, &[("a", 1)]));
+    }
+    swamp.observe(&[]).refused(&["a datastore with namespaces", "name one: `tree/team-a`, `tree/team-b`"]);
+    swamp.sandbox.run(["observe", "swamp", "tree/team-a"]).succeeded();
+
     let refuse = |yaml: &str, words: &[&str]| {
         let swamp = Swamp::new();
         swamp.sandbox.write("repo/.swamp.yaml", yaml);
@@ -504,7 +514,10 @@ fn what_the_command_line_printed_is_as_good_as_the_tree() {
         swamp.log(),
         ["things@eu v1 00:00 1", "things@eu v2 00:02 1", "things@eu v3 00:03 1", "things@us v1 00:01 1"]
     );
-    // The same data in a tree, known by other ids, would still be the same; a query that was cut is not whole.
+    // The same data in a tree is known again.
+    swamp.put(&entry("eu", "3", 3, &[("eu", 3)]));
+    swamp.observe(&[]).succeeded().prints(&["things@eu v3  unchanged"]);
+    // A query that was cut is not whole.
     let cut = observe(&query(true, &[record("us", 2, 5, 2)]), &[]).succeeded();
     cut.says(&["stopped at its limit"]).prints(&["1 of 1 extents partial"]);
     let mut gone = record("us", 3, 6, 2);
@@ -553,7 +566,7 @@ fn a_mapping_finds_what_it_says_and_absence_counts_only_where_it_says_so() {
     let swamp = Swamp::new();
     swamp.sandbox.write(
         "driftline.toml",
-        "[[swamp.model]]\nmodel = \"shop\"\nspec = \"list\"\nsource = \"shop/all\"\nitems = \"/by~1name\"\n\
+        "[[swamp.model]]\nmodel = \"shop\"\nspec = \"list\"\nsource = \"shop/prod\"\nitems = \"/by~1name\"\n\
          type = \"/kind\"\naccount = \"/account\"\nregion = \"/where/region\"\nsnapshot = \"/state\"\ntaken_at = \"/at\"\n",
     );
     let document = |names: &[&str], at: u32| {
@@ -567,9 +580,17 @@ fn a_mapping_finds_what_it_says_and_absence_counts_only_where_it_says_so() {
     put("1", 10, &["a", "b"]);
     swamp.observe(&[]).succeeded();
     swamp.sandbox.run(["baseline", "set"]).succeeded();
-    assert_eq!(swamp.log(), ["shop/all@eu v1 00:09 2"]);
+    assert_eq!(swamp.log(), ["shop/prod@eu v1 00:09 2"]);
     put("2", 20, &["a"]);
     swamp.observe(&[]).succeeded();
     assert_eq!(statuses(&swamp.sandbox.drift([]))["b"], "not_checked");
-    swamp.sandbox.run(["config", "view"]).succeeded().prints(&["swamp.model", "shop/all from model=shop spec=list"]);
+    // What is hydrated late says that it was taken before it was written down.
+    let raw = put("3", 30, &["a", "b"]).join("raw");
+    let content = fs::read(&raw).unwrap();
+    fs::remove_file(&raw).unwrap();
+    swamp.observe(&[]).succeeded().says(&["not hydrated"]);
+    fs::write(&raw, content).unwrap();
+    swamp.observe(&[]).succeeded();
+    assert_eq!(swamp.log()[2..], ["shop/prod@eu v3 00:30 2", "shop/prod@eu v4 00:29 2"]);
+    swamp.sandbox.run(["config", "view"]).succeeded().prints(&["swamp.model", "shop/prod from model=shop spec=list"]);
 }
