@@ -72,6 +72,9 @@ fn open_store(settings: &Settings) -> CommandResult<Option<Store>> {
 /// Marks versions that say that data was there and could not be read.
 const UNREAD: &str = " unread";
 
+/// Everything was there and was read.
+const WHOLE: &str = "whole";
+
 struct Run<'a> {
     settings: &'a Settings,
     args: &'a SwampArgs,
@@ -99,6 +102,10 @@ impl Run<'_> {
                 },
             }
         }
+        if !problems.is_empty() && self.was_read_before(pass) {
+            self.warn(&problems);
+            return Ok(());
+        }
         match (contents.is_empty(), problems.is_empty()) {
             (true, true) if gone > 0 => self.end(pass),
             (true, true) => Ok(()),
@@ -113,6 +120,19 @@ impl Run<'_> {
                 self.read(pass, &contents, &problems)
             }
         }
+    }
+
+    /// Versions are not rewritten: what was read whole once is known, even if it has been taken away since.
+    fn was_read_before(&mut self, pass: &Pass<'_>) -> bool {
+        let whole = pass.observer(WHOLE);
+        let known = self.known(pass);
+        let read = !known.is_empty() && known.values().all(|head| head.observer.as_ref() == Some(&whole));
+        if read {
+            let unchanged =
+                |(stream, head): (StreamId, Version)| Unchanged { source: stream.to_string(), version: head.number };
+            self.report.unchanged.extend(known.into_iter().map(unchanged));
+        }
+        read
     }
 
     fn warn(&self, problems: &[Problem]) {
@@ -144,7 +164,7 @@ impl Run<'_> {
             return Err(CommandError::new("nothing came of it"));
         }
         let observer = pass.observer(match (problems.is_empty(), self.collected.limited) {
-            (true, false) => "whole",
+            (true, false) => WHOLE,
             (true, true) => "limited",
             (false, _) => "partial",
         });

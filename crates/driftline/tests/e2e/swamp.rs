@@ -293,6 +293,15 @@ fn what_cannot_be_read_is_never_replaced_by_what_was_there_before() {
     }
 }
 
+#[test]
+fn what_was_read_once_may_be_taken_away() {
+    let swamp = Swamp::new();
+    let version = swamp.put(&entry("eu", "1", 0, &[("a", 1)]));
+    swamp.observe(&[]).succeeded();
+    fs::remove_file(version.join("raw")).unwrap();
+    swamp.observe(&[]).succeeded().says(&["not hydrated"]).prints(&["things@eu v1  unchanged"]);
+}
+
 fn bomb() -> String {
     let mut text = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
     for at in 1..12 {
