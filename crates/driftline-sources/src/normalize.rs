@@ -290,4 +290,4 @@ pub(crate) fn key(kind: &str, place: &str, id: &str) -> ResourceKey {
 pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (truncated)";
 
 /// Why a listing is partial when a query for its documents was cut.
-pub(crate) const LIMITED: &str = "the swamp query stopped at its limit";
+pub const LIMITED: &str = "the swamp query stopped at its limit";

@@ -375,7 +375,7 @@ impl Progress {
     }
 
     fn end(&mut self) {
-        if self.dirty {
+        if std::mem::take(&mut self.dirty) {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }

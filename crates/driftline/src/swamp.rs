@@ -5,12 +5,13 @@ mod pass;
 mod root;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use driftline_core::coverage::EVERY;
 use driftline_core::name::ScopeName;
 use driftline_core::{Coverage, Extent, Outcome, Problem, StreamId};
-use driftline_sources::normalize::{Context, Document, Listing, NormalizeError};
+use driftline_sources::normalize::{Context, Document, LIMITED, Listing, NormalizeError};
 use driftline_store::catalog::Version;
 use driftline_store::{Store, StoreError};
 
@@ -88,16 +89,16 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn observe(&mut self, pass: &Pass<'_>) -> CommandResult<()> {
-        let mut contents: Vec<(&Datum, Vec<u8>)> = Vec::new();
+        let mut contents: Vec<(&Datum, Cow<'_, [u8]>)> = Vec::new();
         let mut problems: Vec<Problem> = Vec::new();
         let mut gone = 0;
         for datum in &pass.data {
             match &datum.content {
                 Content::Gone | Content::Renamed(_) => gone += 1,
                 Content::Unreadable(reason) => problems.push(problem(datum, reason)),
-                Content::Text(text) => contents.push((datum, text.clone().into_bytes())),
+                Content::Text(text) => contents.push((datum, Cow::Borrowed(text.as_bytes()))),
                 Content::File { path, metadata } => match tree::read_raw(&self.collected.root, path, metadata) {
-                    Ok(bytes) => contents.push((datum, bytes)),
+                    Ok(bytes) => contents.push((datum, Cow::Owned(bytes))),
                     Err(reason) => problems.push(problem(datum, &reason)),
                 },
             }
@@ -142,7 +143,12 @@ impl Run<'_> {
     }
 
     /// Reads documents and commits what they list.
-    fn read(&mut self, pass: &Pass<'_>, contents: &[(&Datum, Vec<u8>)], problems: &[Problem]) -> CommandResult<()> {
+    fn read(
+        &mut self,
+        pass: &Pass<'_>,
+        contents: &[(&Datum, Cow<'_, [u8]>)],
+        problems: &[Problem],
+    ) -> CommandResult<()> {
         let documents: Vec<Document<'_>> = contents
             .iter()
             .map(|(datum, bytes)| Document { name: &datum.label, bytes, written_at: Some(datum.created_at) })
@@ -174,7 +180,7 @@ impl Run<'_> {
                 listing.cut_short(&problem.about, &problem.message);
             }
             if self.collected.limited {
-                listing.cut_short(&self.args.path.display().to_string(), "the swamp query stopped at its limit");
+                listing.cut_short(&self.args.path.display().to_string(), LIMITED);
             }
             let stream = pass.stream(listing.scope.as_ref())?;
             self.commit(pass, stream, listing, &observer, self.args.permissions)?;

@@ -444,6 +444,18 @@ fn a_model_that_was_made_anew_is_the_same_model() {
 }
 
 #[test]
+fn data_of_old_stores_that_names_no_model_goes_by_its_id() {
+    let swamp = Swamp::new();
+    let one = entry("eu", "1", 0, &[("a", 1)]);
+    let version = swamp.put(&one);
+    let old = metadata(&one).replace("  specName: list\n  modelName: 'shop'\n", "").replace("resource", "step-output");
+    fs::write(version.join("metadata.yaml"), old).unwrap();
+    swamp.observe(&["--model", &MODEL[..8], "--model", "0b0f*"]).succeeded().prints(&["things@eu v1  1 resource"]);
+    let log = swamp.sandbox.json(["log"]);
+    assert!(log["versions"][0]["observer"].as_str().unwrap().starts_with(&format!("swamp {MODEL} eu v1 #")));
+}
+
+#[test]
 fn a_repository_says_where_its_data_is() {
     for (yaml, variables, at) in [
         ("swampVersion: 1", &[][..], "repo/.swamp/data"),
