@@ -4,7 +4,7 @@ use crate::compare::{Change, Comparison, Excused, compare};
 use crate::coverage::{Coverage, Outcome};
 use crate::key::KeyRef;
 use crate::pointer::Pointer;
-use crate::rule::RuleBook;
+use crate::rule::{RuleBook, RuleKind};
 use crate::value::Value;
 use crate::verdict::{DriftKind, Sight, Status, verdict};
 
@@ -70,6 +70,10 @@ pub fn judge(
         found.excused.push(Excused { change, rule });
         (status, kind) = (Status::InSync, Some(DriftKind::Resolved));
     }
+    let resolves = |one: &Excused| matches!(book.rules()[one.rule].kind, RuleKind::Resolved(_));
+    if status == Status::InSync && kind.is_none() && found.excused.iter().any(resolves) {
+        kind = Some(DriftKind::Resolved);
+    }
     Some(Judgement { status, kind, changes: found.changes, excused: found.excused, reason: None })
 }
 
@@ -92,7 +96,7 @@ pub fn not_checked(key: KeyRef<'_>, expected: &Coverage, live: &Coverage) -> Jud
 mod tests {
     use super::*;
     use crate::coverage::Extent;
-    use crate::rule::{Glob, Origin, Rule, RuleKind, Subject};
+    use crate::rule::{Glob, Origin, Rule, Subject};
 
     const KEY: KeyRef<'_> = KeyRef { kind: "T", place: "p", id: "x" };
 
@@ -134,5 +138,54 @@ mod tests {
         assert_eq!(status(Some(1), Some(2), true, &book), Some(Status::InSync));
         assert_eq!(status(None, Some(2), true, &book), Some(Status::InSync));
         assert_eq!(status(Some(1), None, true, &book), Some(Status::Drifted));
+    }
+
+    #[test]
+    fn what_differs_between_two_backends_is_not_checked_and_what_is_equal_is_in_sync() {
+        let one = Coverage::complete().on_basis(Some("explorer".into()));
+        let other = Coverage::complete().on_basis(Some("tags".into()));
+        let (a, b) = (Value::from(1i64), Value::from(2i64));
+        let none = RuleBook::default();
+        let mut told = Vec::new();
+        for (expected, live) in [(Some(&a), Some(&b)), (Some(&a), None), (None, Some(&a)), (Some(&a), Some(&a))] {
+            let sides = (Side { value: expected, coverage: &one }, Side { value: live, coverage: &other });
+            let judgement = judge(KEY, "s", &sides.0, &sides.1, &none).expect("one side has it");
+            told.push((judgement.status, judgement.reason.is_some_and(|reason| reason.contains("another backend"))));
+        }
+        let not_checked = (Status::NotChecked, true);
+        assert_eq!(told, [not_checked, not_checked, not_checked, (Status::InSync, false)]);
+    }
+
+    #[test]
+    fn a_finding_that_is_gone_is_resolved_and_anything_else_that_is_gone_is_deleted() {
+        let rule = |path: &str, findings: Vec<Value>| Rule {
+            subject: Subject::default(),
+            path: path.parse().expect("a pattern"),
+            kind: RuleKind::Resolved(findings),
+            origin: Origin::Builtin,
+            reason: "a test says so".into(),
+        };
+        let book = RuleBook::new(vec![rule("/rules/*", vec!["BAD".into()]), rule("/orphan", Vec::new())]);
+        let complete = Coverage::complete();
+        let told = |expected: &str, live: Option<&str>| {
+            let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+            let (expected, live) = (read(expected), live.map(read));
+            let sides = (
+                Side { value: Some(&expected), coverage: &complete },
+                Side { value: live.as_ref(), coverage: &complete },
+            );
+            let judgement = judge(KEY, "s", &sides.0, &sides.1, &book).expect("it was there");
+            (judgement.status, judgement.kind)
+        };
+        let resolved = (Status::InSync, Some(DriftKind::Resolved));
+        assert_eq!(told(r#"{"rules":{"a":"BAD","b":"BAD"}}"#, None), resolved);
+        assert_eq!(told(r#"{"rules":{"a":"BAD","b":"BAD"}}"#, Some(r#"{"rules":{"a":"BAD"}}"#)), resolved);
+        assert_eq!(told(r#"{"orphan":1}"#, None), resolved);
+        let (modified, deleted) = (Some(DriftKind::Modified), Some(DriftKind::Deleted));
+        assert_eq!(told(r#"{"rules":{"a":"GOOD"}}"#, Some(r#"{"rules":{"a":"BAD"}}"#)), (Status::Drifted, modified));
+        assert_eq!(told(r#"{"rules":{"a":"BAD"},"x":1}"#, Some(r#"{"rules":{}}"#)), (Status::Drifted, modified));
+        assert_eq!(told(r#"{"rules":{"a":"BAD","b":"GOOD"}}"#, None), (Status::Drifted, deleted));
+        assert_eq!(told(r#"{"rules":{}}"#, None), (Status::Drifted, deleted), "nothing was found in it");
+        assert_eq!(told("{}", None), (Status::Drifted, deleted));
     }
 }

@@ -50,9 +50,9 @@ pub enum RuleKind {
     Default(Value),
     /// Two forms of one meaning.
     Equivalent(Equivalence),
-    /// The resource is a finding, and its going away means that the finding was seen to. With a value: only if
-    /// everything the path names had this value.
-    Resolved(Option<Value>),
+    /// What the path names is a finding, and its going away means that it was seen to. If values are given, they are
+    /// the findings; anything else is not one.
+    Resolved(Vec<Value>),
 }
 
 impl RuleKind {
@@ -197,7 +197,11 @@ impl Rule {
     pub(crate) fn explains(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> bool {
         match &self.kind {
             RuleKind::Ignore | RuleKind::Volatile => self.path.covers(path),
-            RuleKind::Unordered | RuleKind::Resolved(_) => false,
+            RuleKind::Unordered => false,
+            RuleKind::Resolved(findings) => {
+                let gone = actual.is_none() && expected.is_some_and(|value| findings.contains(value));
+                gone && self.path.matches(path)
+            }
             RuleKind::Default(value) => {
                 self.path.matches(path)
                     && matches!((expected, actual), (None, Some(other)) | (Some(other), None) if other == value)
@@ -262,9 +266,9 @@ impl<'a> Applicable<'a> {
     /// The rule by which a resource that is gone is a finding that was seen to.
     pub fn resolving(&self, gone: &Value) -> Option<usize> {
         let says = |rule: &Rule| match &rule.kind {
-            RuleKind::Resolved(value) => {
+            RuleKind::Resolved(findings) => {
                 let named = rule.path.find_all(gone);
-                !named.is_empty() && value.as_ref().is_none_or(|value| named.iter().all(|found| *found == value))
+                !named.is_empty() && named.iter().all(|found| findings.is_empty() || findings.contains(found))
             }
             _ => false,
         };

@@ -1,6 +1,6 @@
 //! What things in AWS are called: types, ARNs and places, as data, so that two observers of one thing meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use driftline_core::ResourceKey;
@@ -137,16 +137,24 @@ const KINDS: &[(&str, &str)] = &[
 static BY_NAME: LazyLock<BTreeMap<String, usize>> =
     LazyLock::new(|| KINDS.iter().enumerate().map(|(at, (name, _))| (name.to_lowercase(), at)).collect());
 
+/// Most are written as they should be.
+static EXACT: LazyLock<HashMap<&str, usize>> =
+    LazyLock::new(|| KINDS.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect());
+
+fn find(kind: &str) -> Option<usize> {
+    EXACT.get(kind).or_else(|| BY_NAME.get(&kind.to_lowercase())).copied()
+}
+
 /// The type as CloudFormation writes it, however an observer did. A type that is not in the table stays as it is.
 pub fn canonical_kind(kind: &str) -> &str {
-    match BY_NAME.get(&kind.to_lowercase()) {
-        Some(&at) => KINDS[at].0,
+    match find(kind) {
+        Some(at) => KINDS[at].0,
         None => kind,
     }
 }
 
 fn template(kind: &str) -> Option<&'static str> {
-    BY_NAME.get(&kind.to_lowercase()).map(|&at| KINDS[at].1)
+    find(kind).map(|at| KINDS[at].1)
 }
 
 /// Whether a thing of this type is found in every region and in none.
@@ -165,22 +173,34 @@ pub struct Whereabouts<'a> {
 impl Whereabouts<'_> {
     /// The place of things of a type that are here.
     pub fn place(&self, kind: &str) -> String {
-        let region = self.region.filter(|_| !is_global(kind));
-        format!("aws/{}/{}", self.account.unwrap_or(NOWHERE), region.unwrap_or(GLOBAL))
+        let region = match self.region {
+            _ if is_global(kind) => GLOBAL,
+            Some(region) => region,
+            // A thing of a type that has regions is in one, known or not.
+            None if template(kind).is_some() => NOWHERE,
+            None => GLOBAL,
+        };
+        format!("aws/{}/{region}", self.account.unwrap_or(NOWHERE))
     }
 }
 
 /// The ARN of a thing, where it can be built.
 pub fn arn(kind: &str, id: &str, at: Whereabouts<'_>) -> Option<String> {
-    let template = template(kind)?;
-    let filled = [("{p}", Some(at.partition)), ("{r}", at.region), ("{a}", at.account)].into_iter().try_fold(
-        template.to_owned(),
-        |text, (name, value)| match text.contains(name) {
-            true => value.map(|value| text.replace(name, value)),
-            false => Some(text),
-        },
-    )?;
-    Some(filled.replace("{id}", id))
+    let mut rest = template(kind)?;
+    let mut arn = String::with_capacity(rest.len() + id.len() + 32);
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        arn.push_str(before);
+        arn.push_str(match name {
+            "p" => at.partition,
+            "r" => at.region?,
+            "a" => at.account?,
+            _ => id,
+        });
+        rest = after;
+    }
+    arn.push_str(rest);
+    Some(arn)
 }
 
 /// The key of a thing that was seen under a name or an ARN: by its ARN where there is one or one can be built, and

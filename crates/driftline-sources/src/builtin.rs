@@ -2,22 +2,83 @@
 
 use driftline_core::rule::{Glob, Subject};
 use driftline_core::seal::SecretPath;
-use driftline_core::{Origin, Rule, RuleKind};
+use driftline_core::{Origin, Rule, RuleKind, Value};
+
+use crate::dns::ORPHAN;
+
+/// What a Terraform plan found: drift outside of Terraform, and what it would change.
+pub const TERRAFORM_DRIFT: &str = "Terraform::Drift";
+pub const TERRAFORM_CHANGE: &str = "Terraform::PlannedChange";
+
+/// Values that change by themselves: type, path, why.
+const VOLATILE: &[(&str, &str, &str)] = &[
+    ("*", "/**/evaluatedAt", "when a compliance rule last ran is not a state of the resource"),
+    ("*", "/annotation/*", "a compliance rule words its annotation anew each time it runs"),
+    ("*", "/**/approximateMessageCount", "the number of messages waiting changes with every message"),
+    ("AWS::RDS::DBCluster", "/status", "databases go through backups and maintenance by themselves"),
+    ("AWS::RDS::DBInstance", "/status", "databases go through backups and maintenance by themselves"),
+    ("AWS::RDS::DBSubnetGroup", "/status", "it follows what AWS does with the group"),
+    ("AWS::SecretsManager::Secret", "/lastChangedDate", "rotation changes secrets by itself"),
+    (
+        "AWS::EC2::RouteTable",
+        "/routes/*/state",
+        "a route is a blackhole while its target is away; the target is watched",
+    ),
+    ("AWS::EC2::Instance", "/state", "instances start and stop; whether one is there is watched"),
+    ("AWS::EC2::Instance", "/launchTime", "it changes with every start"),
+    ("AWS::EC2::Volume", "/state", "it follows the attachments, which are watched"),
+    ("AWS::EC2::Volume", "/attachments/*/state", "attaching and detaching pass through states"),
+    ("AWS::DynamoDB::Table", "/itemCount", "it changes with every write"),
+    ("AWS::DynamoDB::Table", "/tableSizeBytes", "it changes with every write"),
+    ("AWS::DynamoDB::Table", "/tableStatus", "tables pass through states by themselves"),
+    ("AWS::Lambda::Function", "/lastModified", "what was modified is watched itself"),
+    ("AWS::Route53::HostedZone", "/recordCount", "the records themselves are watched"),
+];
+
+/// Arrays whose order is chance: type, path, why.
+const UNORDERED: &[(&str, &str, &str)] = &[
+    ("AWS::EC2::InternetGateway", "/attachedVpcIds", "a set of VPCs"),
+    ("AWS::EC2::RouteTable", "/routes", "AWS matches routes by prefix, not by order"),
+    ("AWS::EC2::RouteTable", "/associatedSubnets", "a set of subnets"),
+    ("AWS::RDS::DBCluster", "/vpcSecurityGroups", "a set of security groups"),
+    ("AWS::RDS::DBCluster", "/members", "a set of instances"),
+    ("AWS::RDS::DBSubnetGroup", "/subnetIds", "a set of subnets"),
+    ("AWS::Lambda::Function", "/vpcConfig/subnetIds", "a set of subnets"),
+    ("AWS::Lambda::Function", "/vpcConfig/securityGroupIds", "a set of security groups"),
+    ("AWS::EC2::Volume", "/attachments", "a set of attachments"),
+    ("AWS::Route53::HostedZone", "/vpcAssociations", "a set of VPCs"),
+    ("AWS::Route53::RecordSet", "/values", "DNS hands out the values of a record in any order"),
+    ("AWS::Route53::RecordSet", "/sets/*/values", "DNS hands out the values of a record in any order"),
+];
+
+/// What Config says of a resource. An entry that is gone is fixed, or its rule is complied with everywhere: the
+/// observer leaves both out.
+const VERDICTS: [&str; 4] = ["NON_COMPLIANT", "COMPLIANT", "NOT_APPLICABLE", "INSUFFICIENT_DATA"];
 
 /// Rules that are in force without being asked for.
 pub fn rules() -> Vec<Rule> {
-    const VOLATILE: &[(&str, &str, &str)] = &[
-        ("*", "/**/evaluatedAt", "when a compliance rule last ran is not a state of the resource"),
-        ("*", "/**/approximateMessageCount", "the number of messages waiting changes with every message"),
-    ];
-    let rule = |(kind, path, reason): &(&str, &str, &str)| Rule {
-        subject: Subject { kind: Some(Glob::new(*kind)), ..Subject::default() },
+    let rule = |kind: &str, path: &str, what: RuleKind, reason: &str| Rule {
+        subject: Subject { kind: Some(Glob::new(kind)), ..Subject::default() },
         path: path.parse().expect("a pattern written above"),
-        kind: RuleKind::Volatile,
+        kind: what,
         origin: Origin::Builtin,
-        reason: (*reason).to_owned(),
+        reason: reason.to_owned(),
     };
-    VOLATILE.iter().map(rule).collect()
+    let volatile = VOLATILE.iter().map(|(kind, path, reason)| rule(kind, path, RuleKind::Volatile, reason));
+    let unordered = UNORDERED.iter().map(|(kind, path, reason)| rule(kind, path, RuleKind::Unordered, reason));
+    let verdicts = RuleKind::Resolved(VERDICTS.iter().map(|verdict| Value::from(*verdict)).collect());
+    let resolved = [
+        rule("*", "/rules/*", verdicts, "the observer lists what does not comply; what is gone from its list does"),
+        rule(
+            ORPHAN,
+            "",
+            RuleKind::Resolved(Vec::new()),
+            "a record that points at nothing is gone or points at something again",
+        ),
+        rule(TERRAFORM_DRIFT, "", RuleKind::Resolved(Vec::new()), "Terraform no longer sees this drift"),
+        rule(TERRAFORM_CHANGE, "", RuleKind::Resolved(Vec::new()), "Terraform no longer plans this change"),
+    ];
+    volatile.chain(unordered).chain(resolved).collect()
 }
 
 /// What Driftline seals unasked.

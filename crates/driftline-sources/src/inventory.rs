@@ -1,5 +1,281 @@
-use crate::normalize::{Context, Document, Listing, NormalizeError};
+//! inventory: broad listings (`scan`), and what each type's own API says of its things (`inventory`).
+//!
+//! The two see the same things with different properties, so they are two streams: `<source>@scan` and `<source>`.
 
-pub(crate) fn normalize(_documents: &[Document<'_>], _context: &Context) -> Result<Vec<Listing>, NormalizeError> {
-    Ok(Vec::new())
+use std::collections::{BTreeMap, BTreeSet};
+
+use driftline_core::canonical::Encoder;
+use driftline_core::{Outcome, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::aws::{Whereabouts, canonical_kind, is_arn, resource_key};
+use crate::normalize::{
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, read, text, time, value,
+};
+
+/// The scope of the broad listings.
+pub const SCAN: &str = "scan";
+
+/// What an inventory calls a type, the type, the member that names a thing, and how many the observer lists at most
+/// without saying that it stopped there (ten pages).
+const TYPES: &[(&str, &str, &str, usize)] = &[
+    ("ec2", "AWS::EC2::Instance", "instanceId", 10_000),
+    ("rds", "AWS::RDS::DBInstance", "dbInstanceId", 1_000),
+    ("dynamodb", "AWS::DynamoDB::Table", "tableName", 1_000),
+    ("lambda", "AWS::Lambda::Function", "functionName", 500),
+    ("s3", "AWS::S3::Bucket", "bucketName", usize::MAX),
+    ("ebs", "AWS::EC2::Volume", "volumeId", 10_000),
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Raw<'a> {
+    region: Option<String>,
+    fetched_at: Option<String>,
+    account_id: Option<String>,
+    source: Option<String>,
+    source_note: Option<String>,
+    coverage: Option<String>,
+    resource_type: Option<String>,
+    truncated: Option<bool>,
+    #[serde(borrow)]
+    resources: Option<&'a RawValue>,
+}
+
+/// One resource of a scan.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Scanned {
+    arn: Option<String>,
+    resource_type: Option<String>,
+    region: Option<String>,
+    account_id: Option<String>,
+}
+
+pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result<Vec<Listing>, NormalizeError> {
+    let mut scan = Scan::default();
+    let mut attributes: Option<Listing> = None;
+    for document in &open(documents)? {
+        let raw: Raw<'_> = read(document)?;
+        let Some(resources) = raw.resources else { return Err(not_inventory(document, "it has no `resources`")) };
+        match (&raw.source, &raw.resource_type) {
+            (Some(source), _) => {
+                let items: Vec<&RawValue> = list(document, resources)?;
+                scan.take(document, &raw, source, &items, context)?;
+            }
+            (None, Some(_)) => {
+                let listing = attributes.get_or_insert_default();
+                take_attributes(listing, document, &raw, resources, context)?;
+            }
+            (None, None) => {
+                return Err(not_inventory(document, "it has neither `source`, as a scan has, nor `resourceType`"));
+            }
+        }
+    }
+    Ok(attributes.into_iter().chain(scan.finish()).collect())
+}
+
+fn not_inventory(document: &Opened<'_>, reason: &str) -> NormalizeError {
+    NormalizeError::new(&document.name, format!("this is not a document of inventory: {reason}"))
+        .hint("inventory writes `scan` and `inventory` resources; `scanDiff` is its own answer and not an observation")
+}
+
+fn list<'a>(document: &Opened<'_>, raw: &'a RawValue) -> Result<Vec<&'a RawValue>, NormalizeError> {
+    serde_json::from_str(raw.get()).map_err(|error| NormalizeError::json(&document.name, &error))
+}
+
+/// The broad listing: all documents of a pass together, made by one backend.
+#[derive(Default)]
+struct Scan {
+    listing: Option<Listing>,
+    backends: BTreeSet<String>,
+}
+
+impl Scan {
+    fn take(
+        &mut self,
+        document: &Opened<'_>,
+        raw: &Raw<'_>,
+        source: &str,
+        items: &[&RawValue],
+        context: &Context,
+    ) -> Result<(), NormalizeError> {
+        let listing = self.listing.get_or_insert_with(|| Listing::scoped(SCAN));
+        listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
+        self.backends.insert(basis(source, raw.coverage.as_deref()));
+        if let Some(note) = raw.source_note.as_deref().filter(|note| !note.is_empty()) {
+            listing.problem(source, note);
+        }
+        let mut places = BTreeSet::new();
+        let mut accounts: BTreeSet<Option<String>> = BTreeSet::new();
+        let mut nameless = 0;
+        let mut encoder = Encoder::new();
+        for item in items {
+            listing.items += 1;
+            let known: Scanned =
+                serde_json::from_str(item.get()).map_err(|error| NormalizeError::json(&document.name, &error))?;
+            let (Some(arn), Some(kind)) = (known.arn.filter(|arn| !arn.is_empty()), known.resource_type) else {
+                nameless += 1;
+                continue;
+            };
+            let account = known.account_id.filter(|account| !account.is_empty());
+            let account = account.or_else(|| raw.account_id.clone()).or_else(|| context.account.clone());
+            let region = known.region.as_deref().filter(|region| !region.is_empty() && *region != "global");
+            let at = Whereabouts { partition: &context.partition, account: account.as_deref(), region };
+            let key = resource_key(&kind, &arn, at);
+            places.insert(key.place.as_str().to_owned());
+            accounts.insert(account);
+            let properties = encode(document, item, &mut encoder)?;
+            if canonical_kind(&kind) == kind {
+                listing.add_encoded(key, properties, Vec::new(), &document.name)?;
+                continue;
+            }
+            // The type is part of the key, as CloudFormation writes it; how this backend wrote it is not a state.
+            let mut value = properties.to_value();
+            if let Value::Object(members) = &mut value {
+                members.insert("resourceType".into(), canonical_kind(&kind).into());
+            }
+            listing.add(key, &value, Vec::new(), &document.name)?;
+        }
+        let nameless = listing.nameless(&document.name, "of a scan", "arn", nameless);
+        let reason = raw.truncated.unwrap_or(false).then_some(TRUNCATED).or(nameless.as_deref());
+        // The region that was asked was looked at even if nothing is there.
+        if let Some(region) = raw.region.as_deref().filter(|region| !region.is_empty() && *region != "global") {
+            if accounts.is_empty() {
+                accounts.insert(raw.account_id.clone().or_else(|| context.account.clone()));
+            }
+            for account in &accounts {
+                let at =
+                    Whereabouts { partition: &context.partition, account: account.as_deref(), region: Some(region) };
+                places.insert(at.place(""));
+            }
+        }
+        for place in places {
+            listing.cover_unless(driftline_core::coverage::EVERY, &place, reason);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Option<Listing> {
+        let mut listing = self.listing?;
+        let basis = self.backends.into_iter().collect::<Vec<_>>().join(" + ");
+        listing.coverage = listing.coverage.on_basis(Some(basis));
+        Some(listing)
+    }
+}
+
+/// Another backend, or the same with other reach, sees other things: its listing is another listing.
+fn basis(source: &str, coverage: Option<&str>) -> String {
+    format!("{source} ({})", coverage.unwrap_or("reach not said"))
+}
+
+/// Whether a listing on this basis would have everything that there is.
+pub fn sees_everything(basis: Option<&str>) -> bool {
+    basis.is_none_or(|basis| basis.split(" + ").all(|one| one.ends_with("(full)")))
+}
+
+fn take_attributes(
+    listing: &mut Listing,
+    document: &Opened<'_>,
+    raw: &Raw<'_>,
+    resources: &RawValue,
+    context: &Context,
+) -> Result<(), NormalizeError> {
+    listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
+    let account = raw.account_id.as_deref().or(context.account.as_deref());
+    if account.is_none() {
+        listing.problem(
+            document.name.as_str(),
+            "it does not say which account it is of, so its resources have no ARN and meet those of other sources \
+             only by their ids; --account tells",
+        );
+    }
+    let region = raw.region.as_deref().filter(|region| !region.is_empty() && *region != "global");
+    let at = Whereabouts { partition: &context.partition, account, region };
+    if resources.get().trim_start().starts_with('{') {
+        let lists: BTreeMap<&str, Vec<&RawValue>> =
+            serde_json::from_str(resources.get()).map_err(|error| NormalizeError::json(&document.name, &error))?;
+        for (name, items) in lists {
+            match TYPES.iter().find(|(short, ..)| *short == name) {
+                Some(known) => take_type(listing, document, known, &items, at, None)?,
+                None => {
+                    listing.items += items.len();
+                    let message =
+                        format!("`{name}` is not a list this program knows; its {} items are left out", items.len());
+                    listing.problem(document.name.as_str(), message);
+                }
+            }
+        }
+        return Ok(());
+    }
+    let items = list(document, resources)?;
+    let named = raw.resource_type.as_deref().unwrap_or_default();
+    let by_name = TYPES.iter().find(|(short, kind, ..)| {
+        short.eq_ignore_ascii_case(named) || kind.eq_ignore_ascii_case(named) || kind_of_words(named) == Some(kind)
+    });
+    let by_item = || {
+        let first = value(document, items.first()?).ok()?;
+        TYPES.iter().rev().find(|(_, _, id, _)| text(&first, id).is_some())
+    };
+    match by_name.or_else(by_item) {
+        Some(known) => take_type(listing, document, known, &items, at, raw.truncated),
+        None => {
+            listing.items += items.len();
+            let message = format!("`{named}` is not a type this program knows; its {} items are left out", items.len());
+            listing.problem(document.name.as_str(), message);
+            Ok(())
+        }
+    }
+}
+
+/// Observers also write the type in words: `ec2-instances`, `s3_buckets`.
+fn kind_of_words(name: &str) -> Option<&'static str> {
+    let first = name.split(['-', '_', ' ']).next()?;
+    TYPES.iter().find(|(short, ..)| short.eq_ignore_ascii_case(first)).map(|(_, kind, ..)| *kind)
+}
+
+fn take_type(
+    listing: &mut Listing,
+    document: &Opened<'_>,
+    (_, kind, id, most): &(&str, &str, &str, usize),
+    items: &[&RawValue],
+    at: Whereabouts<'_>,
+    truncated: Option<bool>,
+) -> Result<(), NormalizeError> {
+    let mut nameless = 0;
+    let mut stopped = false;
+    let mut encoder = Encoder::new();
+    for item in items {
+        listing.items += 1;
+        let properties = encode(document, item, &mut encoder)?;
+        stopped |= member(properties, "state").is_some_and(|state| state != "running");
+        let arn = member(properties, "arn").filter(|arn| is_arn(arn));
+        match arn.or_else(|| member(properties, id)) {
+            Some(id) => {
+                // An observer may have been told not to redact what functions are given.
+                let secrets = match *kind {
+                    "AWS::Lambda::Function" => vec!["/environment/*".parse().expect("a pattern")],
+                    _ => Vec::new(),
+                };
+                listing.add_encoded(resource_key(kind, id, at), properties, secrets, &document.name)?;
+            }
+            None => nameless += 1,
+        }
+    }
+    let nameless = listing.nameless(&document.name, kind, id, nameless);
+    let reason = match truncated {
+        Some(true) => Some(TRUNCATED),
+        None if items.len() >= *most => {
+            Some("as many as the observer lists at most, and it does not say that it stopped")
+        }
+        // A stopped instance is not a deleted one.
+        _ if *kind == "AWS::EC2::Instance" && !stopped => {
+            Some("the observer lists running instances only, unless it is told to include stopped ones")
+        }
+        _ => nameless.as_deref(),
+    };
+    let outcome = reason.map_or(Outcome::Complete, |reason| Outcome::Partial { reason: reason.to_owned() });
+    listing.cover(kind, &at.place(kind), outcome);
+    Ok(())
 }

@@ -5,13 +5,16 @@
 pub mod adopt;
 pub mod aws;
 pub mod builtin;
+pub mod common;
 pub mod config;
 pub mod dns;
+pub mod identity;
 pub mod inventory;
 pub mod mapped;
 pub mod normalize;
 pub mod place;
 pub mod plain;
 pub mod swamp;
+pub mod target;
 pub mod terraform;
 pub mod topology;

@@ -1,10 +1,15 @@
 //! What every normalizer takes and makes: documents in, listings out.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
+use driftline_core::canonical::Encoder;
 use driftline_core::name::ScopeName;
-use driftline_core::{Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, ResourceKey, SourceName, Value};
+use driftline_core::{
+    Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName, Value,
+};
 use jiff::Timestamp;
+use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -139,6 +144,8 @@ pub struct Listing {
     pub resources: BTreeMap<ResourceKey, Found>,
     /// How many items the documents had, understood or not.
     pub items: usize,
+    /// The documents that resources came in, for messages.
+    documents: Vec<String>,
 }
 
 /// What was seen of one resource.
@@ -147,11 +154,16 @@ pub struct Found {
     pub properties: Properties,
     /// Where its secrets are, as the document says.
     pub sensitive: Vec<Pattern>,
-    /// The document it came in, for messages.
-    from: String,
+    /// The number of the document it came in.
+    from: usize,
 }
 
 impl Listing {
+    /// A listing of nothing: all it says is what was looked at.
+    pub fn of_nothing(coverage: Coverage) -> Self {
+        Self { coverage, ..Self::default() }
+    }
+
     pub(crate) fn scoped(scope: &str) -> Self {
         Self { scope: Some(scope.parse().expect("a scope written in this crate")), ..Self::default() }
     }
@@ -164,19 +176,31 @@ impl Listing {
         sensitive: Vec<Pattern>,
         document: &str,
     ) -> Result<(), NormalizeError> {
-        let properties = Properties::new(value);
-        match self.resources.get(&key) {
-            Some(found) if found.properties == properties => Ok(()),
-            Some(found) => {
-                let message = format!(
-                    "`{}` ({} in {}) is also in {}, with other properties",
-                    key.id, key.kind, key.place, found.from
-                );
+        self.add_encoded(key, Properties::new(value).as_ref(), sensitive, document)
+    }
+
+    /// Takes in one resource whose properties are encoded already.
+    pub(crate) fn add_encoded(
+        &mut self,
+        key: ResourceKey,
+        properties: PropertiesRef<'_>,
+        sensitive: Vec<Pattern>,
+        document: &str,
+    ) -> Result<(), NormalizeError> {
+        if self.documents.last().is_none_or(|last| last != document) {
+            self.documents.push(document.to_owned());
+        }
+        match self.resources.entry(key) {
+            Entry::Occupied(known) if known.get().properties.as_ref() == properties => Ok(()),
+            Entry::Occupied(known) => {
+                let (key, from) = (known.key(), &self.documents[known.get().from]);
+                let message =
+                    format!("`{}` ({} in {}) is also in {from}, with other properties", key.id, key.kind, key.place);
                 Err(NormalizeError::new(document, message)
                     .hint("they were taken at different times: observe each as a source of its own (--name)"))
             }
-            None => {
-                self.resources.insert(key, Found { properties, sensitive, from: document.to_owned() });
+            Entry::Vacant(place) => {
+                place.insert(Found { properties: properties.into(), sensitive, from: self.documents.len() - 1 });
                 Ok(())
             }
         }
@@ -213,6 +237,14 @@ impl Listing {
             self.coverage.record(extent, Outcome::Partial { reason: reason.to_owned() });
         }
         self.problem(about, reason);
+    }
+
+    /// Takes note of items without the member that names them; says why the listing is not whole, if there were some.
+    pub(crate) fn nameless(&mut self, document: &str, kind: &str, id: &str, count: usize) -> Option<String> {
+        let items = if count == 1 { "item" } else { "items" };
+        let reason = (count > 0).then(|| format!("{count} {items} {kind} without `{id}`"))?;
+        self.problem(document, format!("{reason} cannot be told from each other and are left out"));
+        Some(reason)
     }
 
     /// The newest time that one of its documents was taken at.
@@ -262,6 +294,26 @@ pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, No
 /// Reads a document into a type; unknown members are let be, so that an observer may add some.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Result<T, NormalizeError> {
     serde_json::from_str(document.text).map_err(|error| NormalizeError::json(&document.name, &error))
+}
+
+/// Reads one item straight into its canonical encoding: for items that are taken as they are.
+pub(crate) fn encode<'e>(
+    document: &Opened<'_>,
+    item: &RawValue,
+    encoder: &'e mut Encoder,
+) -> Result<PropertiesRef<'e>, NormalizeError> {
+    let mut parser = sonic_rs::Deserializer::from_str(item.get());
+    encoder.seed().deserialize(&mut parser).map_err(|error| {
+        // The parser's words without the excerpt of the input that it adds.
+        let text = error.to_string();
+        NormalizeError::new(&document.name, text.split(" at line ").next().unwrap_or(&text).trim())
+    })?;
+    Ok(encoder.properties())
+}
+
+/// A member of encoded properties that is a text and not an empty one.
+pub(crate) fn member<'p>(properties: PropertiesRef<'p>, name: &str) -> Option<&'p str> {
+    properties.text(name).filter(|text| !text.is_empty())
 }
 
 /// Reads one item whole.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use driftline_core::compare::{Comparison, compare};
 use driftline_core::rule::RuleBook;
-use driftline_core::{ResourceKey, StreamId, Value};
+use driftline_core::{ContentId, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 
 use crate::error::StoreError;
@@ -38,9 +38,13 @@ pub enum What {
 #[derive(Clone, Debug)]
 pub struct Happened {
     pub key: ResourceKey,
+    pub version: u64,
     pub at: Timestamp,
     pub op: Op,
     pub comparison: Comparison,
+    /// What it was and what it is, where it was or is there.
+    pub before: Option<ContentId>,
+    pub after: Option<ContentId>,
 }
 
 impl Store {
@@ -126,7 +130,16 @@ impl Store {
                     ),
                     _ => Comparison::default(),
                 };
-                happened.push(Happened { key: row.key, at: version.taken_at, op, comparison });
+                let content = |image: &Option<Image>| image.as_ref().map(|image| image.content);
+                happened.push(Happened {
+                    version: version.number,
+                    at: version.taken_at,
+                    op,
+                    comparison,
+                    before: content(&row.before),
+                    after: content(&row.after),
+                    key: row.key,
+                });
             }
         }
         Ok(happened)

@@ -67,6 +67,10 @@ pub(crate) enum Command {
     Velocity(VelocityArgs),
     /// The life of a resource: first seen, every change, deleted, reappeared; by which source.
     History(HistoryArgs),
+    /// Who claims what was observed (Terraform, CloudFormation, Kubernetes), and what nobody claims.
+    Ownership(OwnershipArgs),
+    /// DNS records that point at something which no source has. Exits with 2 if there are some.
+    Orphans(OrphansArgs),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -74,7 +78,7 @@ pub(crate) enum Command {
     /// Drop old versions and the files nobody needs.
     Gc(GcArgs),
     /// Check the store, the configuration and the sources, and say what to do.
-    Doctor,
+    Doctor(DoctorArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -100,6 +104,18 @@ pub(crate) enum Observe {
         #[command(flatten)]
         permissions: PermissionArgs,
     },
+    /// Documents of adopt: `discovery` and `partial` (VPCs, subnets, gateways, routes, security groups, databases).
+    Adopt(DocumentArgs),
+    /// Documents of inventory: `scan` (a broad listing) and `inventory` (what each type's own API says).
+    Inventory(DocumentArgs),
+    /// Documents of config-compliance: what AWS Config's rules say of resources.
+    Config(DocumentArgs),
+    /// Documents of dns-observation: zones, records and orphans.
+    Dns(DocumentArgs),
+    /// Graphs of event-topology: rules, topics, queues, functions, and what leads where.
+    EventTopology(DocumentArgs),
+    /// Terraform: state files, and the JSON of `terraform show` for a state or a plan.
+    Terraform(DocumentArgs),
     /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
     Swamp(SwampArgs),
     /// Run every source of the configuration file.
@@ -126,6 +142,27 @@ pub(crate) struct SwampArgs {
     /// The partition that was looked at: aws, aws-cn or aws-us-gov.
     #[arg(long, value_name = "NAME", env = "DRIFTLINE_PARTITION", default_value = "aws")]
     pub partition: String,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DocumentArgs {
+    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` addresses, or `-`.
+    #[arg(value_name = "DOCUMENT", required = true)]
+    pub documents: Vec<String>,
+    /// What the source is called, e.g. `adopt/prod` [default: the kind of document].
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
+    pub name: Option<String>,
+    /// The AWS account they are of, where they do not say so.
+    #[arg(long, value_name = "ID", env = "DRIFTLINE_ACCOUNT")]
+    pub account: Option<String>,
+    /// The AWS partition.
+    #[arg(long, value_name = "NAME", default_value = "aws", env = "DRIFTLINE_PARTITION")]
+    pub partition: String,
+    /// When they were taken, where they do not say so [default: now].
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT")]
+    pub taken_at: Option<String>,
     #[command(flatten)]
     pub permissions: PermissionArgs,
 }
@@ -209,6 +246,9 @@ pub(crate) struct DriftArgs {
     /// Compare two versions (`v3 v5`) or two times.
     #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
     pub between: Option<Vec<String>>,
+    /// What the first source says is expected of what the second sees: on the properties both have of the same things.
+    #[arg(long, num_args = 2, value_names = ["SOURCE", "SOURCE"], env = "DRIFTLINE_ACROSS", value_delimiter = ',')]
+    pub across: Option<Vec<String>>,
     #[command(flatten)]
     pub shown: ShownArgs,
     #[command(flatten)]
@@ -281,6 +321,38 @@ pub(crate) struct HistoryArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OwnershipArgs {
+    /// Only what these sources say; repeatable.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
+    pub source: Vec<String>,
+    /// As it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// List what is claimed, too.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// How many resources of each kind a table or Markdown lists; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50, env = "DRIFTLINE_LIMIT")]
+    pub limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrphansArgs {
+    /// As it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// List records whose target was found, too.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// How many records of each kind a table or Markdown lists; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50, env = "DRIFTLINE_LIMIT")]
+    pub limit: usize,
+    /// Exit with 0 whatever was found.
+    #[arg(long, env = "DRIFTLINE_EXIT_ZERO", value_parser = clap::builder::FalseyValueParser::new())]
+    pub exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// Only this source.
     pub source: Option<String>,
@@ -303,6 +375,16 @@ pub(crate) struct GcArgs {
     /// Only say what would be dropped.
     #[arg(long, env = "DRIFTLINE_DRY_RUN", value_parser = clap::builder::FalseyValueParser::new())]
     pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Prove that these documents come out the same in whatever order and pieces they come; nothing else is checked.
+    #[arg(long, value_name = "DOCUMENT", num_args = 1.., env = "DRIFTLINE_DETERMINISM", value_delimiter = ',')]
+    pub determinism: Vec<String>,
+    /// Which model the documents are of [default: the one that understands them].
+    #[arg(long, value_name = "MODEL", env = "DRIFTLINE_MODEL", requires = "determinism")]
+    pub model: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -11,6 +11,7 @@ use driftline_core::{
     BaselineName, Equivalence, Origin, Pattern, Pointer, Rule, RuleBook, RuleKind, SourceName, Value,
 };
 use driftline_sources::mapped::{self, Mapping};
+use driftline_sources::normalize::Model;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -79,6 +80,10 @@ struct RawSource {
     name: String,
     file: Option<PathBuf>,
     command: Option<Vec<String>>,
+    model: Option<String>,
+    documents: Option<Vec<String>>,
+    account: Option<String>,
+    partition: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,6 +157,16 @@ pub(crate) struct ConfiguredSource {
 pub(crate) enum From {
     File(PathBuf),
     Command(Vec<String>),
+    Documents(Documents),
+}
+
+/// Documents that one of the known observers wrote.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    pub model: Model,
+    pub documents: Vec<String>,
+    pub account: Option<String>,
+    pub partition: String,
 }
 
 /// A rule or ignore entry of the user's.
@@ -212,13 +227,7 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         if !names.insert(name.clone()) {
             return Err(CommandError::new(format!("two entries of [[source]] are named `{name}`")));
         }
-        let from = match (source.file, source.command) {
-            (Some(file), None) => From::File(file),
-            (None, Some(command)) if !command.is_empty() => From::Command(command),
-            _ => {
-                return Err(CommandError::new(format!("the source `{name}` needs either `file` or `command`")));
-            }
-        };
+        let from = origin(source).map_err(|error| error.about(format!("the source `{name}`")))?;
         config.sources.push(ConfiguredSource { name, from });
     }
     for (at, rule) in raw.rule.into_iter().enumerate() {
@@ -238,6 +247,27 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         config.swamp_models.push(resolve_swamp_model(model).map_err(|error| error.about(name))?);
     }
     Ok(config)
+}
+
+fn origin(source: RawSource) -> CommandResult<From> {
+    let of_documents = source.model.is_some() && source.documents.is_some();
+    if !of_documents && (source.account.is_some() || source.partition.is_some()) {
+        return Err(CommandError::new("`account` and `partition` go with `model` and `documents`"));
+    }
+    match (source.file, source.command, source.model, source.documents) {
+        (Some(file), None, None, None) => Ok(From::File(file)),
+        (None, Some(command), None, None) if !command.is_empty() => Ok(From::Command(command)),
+        (None, None, Some(model), Some(documents)) if !documents.is_empty() => {
+            let names = Model::ALL.map(Model::name).join(", ");
+            let known = Model::ALL.into_iter().find(|known| known.name() == model);
+            let model = known.ok_or_else(|| {
+                CommandError::new(format!("`{model}` is not a model")).hint(format!("the models are {names}"))
+            })?;
+            let partition = source.partition.unwrap_or_else(|| "aws".into());
+            Ok(From::Documents(Documents { model, documents, account: source.account, partition }))
+        }
+        _ => Err(CommandError::new("it needs either `file`, or `command`, or `model` and `documents`")),
+    }
 }
 
 fn pattern(text: &str) -> CommandResult<Pattern> {
@@ -407,7 +437,7 @@ mod tests {
             ("[[source]]\nname = \"latest\"\nfile = \"x\"", "`latest` is reserved"),
             ("[[source]]\nname = \"Prod\"\nfile = \"x\"", "`P` is not allowed"),
             ("baseline = \"all\"", "`all` is reserved"),
-            ("[[source]]\nname = \"a\"", "needs either `file` or `command`"),
+            ("[[source]]\nname = \"a\"", "needs either `file`, or `command`"),
             ("[[source]]\nname = \"a\"\nfile = \"x\"\n[[source]]\nname = \"a\"\nfile = \"y\"", "two entries"),
             ("[[ignore]]\nreason = \"x\"", "matches everything"),
             ("[[ignore]]\ntype = \"*\"\npath = \"/**\"\nreason = \"x\"", "matches everything"),

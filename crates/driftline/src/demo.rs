@@ -83,6 +83,7 @@ fn drift_args() -> DriftArgs {
         at: None,
         since: None,
         between: None,
+        across: None,
         shown: ShownArgs { filter: None, all: false, limit: 50 },
         verdict: VerdictArgs { fail_on: FailOn::Drifted, strict: false, exit_zero: true },
     }

@@ -14,6 +14,7 @@ use driftline_store::detect::{Drift, Finding, Pair, Question, SourceReport, Tall
 use driftline_store::{Store, Stream};
 use jiff::Timestamp;
 
+use crate::across;
 use crate::args::{DiffArgs, DriftArgs, FailOn, ShownArgs, VerdictArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
@@ -26,6 +27,9 @@ use crate::time::parse_moment;
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     let store = Store::open(&settings.store)?;
     let sources = parse_sources(&args.source)?;
+    if let Some([first, second]) = args.across.as_deref() {
+        return across(settings, &store, first, second, args);
+    }
     let (mut question, expected) = question(settings, &store, args)?;
     restrict(&store, &mut question, &sources)?;
     if question.pairs.is_empty() {
@@ -69,6 +73,25 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     // The process ends here or soon; giving back tens of thousands of small texts one by one is no use to anyone.
     std::mem::forget(drift);
     code
+}
+
+fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &DriftArgs) -> CommandResult<u8> {
+    if args.between.is_some() || args.since.is_some() || args.baseline.is_some() || !args.source.is_empty() {
+        return Err(CommandError::new(
+            "`--across` names both sides; a baseline, a source or another time has no place beside it",
+        )
+        .hint("`--at TIME` goes with it: both sources as they were then"));
+    }
+    let at = args.at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
+    let names = parse_sources(&[first.to_owned(), second.to_owned()])?;
+    for name in &names {
+        if !store.catalog().streams().any(|(stream, _)| is_named(stream, std::slice::from_ref(name))) {
+            return Err(driftline_store::StoreError::NoSuchStream(name.clone()).into());
+        }
+    }
+    let (drift, in_sync) = across::drift(settings, store, &names[0], &names[1], at)?;
+    let text = format!("across sources: `{second}` against what `{first}` says, on the properties both have");
+    finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, false)
 }
 
 pub(crate) fn parse_sources(names: &[String]) -> CommandResult<Vec<StreamId>> {

@@ -1,21 +1,27 @@
 //! The program: arguments, clock, configuration, printing and exit codes. The only place where the parts meet.
 
+mod across;
 mod args;
 mod baseline;
 mod config;
 mod demo;
 mod demo_data;
+mod determinism;
+mod documents;
 mod drift;
 mod error;
 mod exit;
 mod explain;
 mod filter;
 mod observe;
+mod orphans;
 mod output;
+mod ownership;
 mod report;
 mod seal;
 mod settings;
 mod surroundings;
+mod survey;
 mod swamp;
 mod time;
 mod upkeep;
@@ -61,6 +67,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
     match command {
         Command::Drift(args) => return drift::run(settings, &args),
         Command::Diff(args) => return drift::diff(settings, &args),
+        Command::Orphans(args) => return orphans::run(settings, &args),
+        Command::Ownership(args) => ownership::run(settings, &args)?,
         Command::Demo => demo::run(settings)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,
@@ -70,7 +78,10 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Log(args) => upkeep::log(settings, &args)?,
         Command::Verify => upkeep::verify(settings)?,
         Command::Gc(args) => upkeep::gc(settings, &args)?,
-        Command::Doctor => upkeep::doctor(settings)?,
+        Command::Doctor(args) if !args.determinism.is_empty() => {
+            determinism::run(settings, &args.determinism, args.model.as_deref())?;
+        }
+        Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -7,20 +7,22 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use driftline_core::{Header, SourceName, StreamId};
-use driftline_sources::normalize::Listing;
+use driftline_sources::normalize::{Context, Document, Listing, Model};
 use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
 use driftline_store::draft::{Committed, Draft, Permissions};
 use driftline_store::{Store, StoreError};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::args::{Observe, PermissionArgs};
+use crate::args::{DocumentArgs, Observe, PermissionArgs};
 use crate::config::From as Origin;
+use crate::documents;
 use crate::error::{CommandError, CommandResult};
 use crate::output::{GREEN, Page, Show, count, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
+use crate::time::parse_moment;
 
 pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
     let mut report = Report::default();
@@ -42,10 +44,88 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
         Observe::Command { command, permissions } => {
             report.committed.push(observe_command(settings, &command, permissions, None)?);
         }
+        Observe::Adopt(args) => report.committed = documents(settings, Model::Adopt, args)?,
+        Observe::Inventory(args) => report.committed = documents(settings, Model::Inventory, args)?,
+        Observe::Config(args) => report.committed = documents(settings, Model::Config, args)?,
+        Observe::Dns(args) => report.committed = documents(settings, Model::Dns, args)?,
+        Observe::EventTopology(args) => report.committed = documents(settings, Model::EventTopology, args)?,
+        Observe::Terraform(args) => report.committed = documents(settings, Model::Terraform, args)?,
         Observe::Swamp(args) => return crate::swamp::run(settings, &args),
         Observe::All { permissions } => return observe_all(settings, permissions),
     }
     settings.printer.print(&report)
+}
+
+fn documents(settings: &Settings, model: Model, args: DocumentArgs) -> CommandResult<Vec<Line>> {
+    let taken_at = args.taken_at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
+    let name = args.name.as_deref().unwrap_or(model.name());
+    let source = name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()))?;
+    let context = Context { source, account: args.account, partition: args.partition };
+    observe_documents(settings, model, &args.documents, &context, taken_at, args.permissions)
+}
+
+/// Normalizes the documents of one pass and commits what they amount to.
+fn observe_documents(
+    settings: &Settings,
+    model: Model,
+    named: &[String],
+    context: &Context,
+    taken_at: Option<Timestamp>,
+    permissions: PermissionArgs,
+) -> CommandResult<Vec<Line>> {
+    let texts = documents::read_all(named)?;
+    let documents: Vec<Document<'_>> =
+        texts.iter().map(|text| Document { name: &text.name, bytes: &text.bytes, written_at: None }).collect();
+    let listings = model.normalize(&documents, context).map_err(|error| {
+        let refused = CommandError::new(error.to_string()).about(format!("cannot observe {}", model.name()));
+        match error.hint {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+        .hint("nothing was committed")
+    })?;
+    let observer = format!("driftline observe {}", model.name());
+    let mut lines = Vec::new();
+    for mut listing in listings {
+        listing.taken_at = listing.taken_at.or(taken_at);
+        let stream = StreamId { source: context.source.clone(), scope: listing.scope.take() };
+        lines.push(commit_listing(settings, stream, listing, &observer, permissions)?);
+    }
+    Ok(lines)
+}
+
+/// Commits what a normalizer made as the next version of a stream.
+pub(crate) fn commit_listing(
+    settings: &Settings,
+    stream: StreamId,
+    listing: Listing,
+    observer: &str,
+    permissions: PermissionArgs,
+) -> CommandResult<Line> {
+    for problem in &listing.problems {
+        settings.printer.warn(&format!("{stream}: {}: {}", problem.about, problem.message));
+    }
+    commit(
+        settings,
+        permissions,
+        None,
+        |_| Ok(()),
+        |intake| {
+            let header = PlainHeader {
+                stream,
+                taken_at: listing.taken_at,
+                observer: Some(observer.to_owned()),
+                coverage: Some(listing.coverage),
+                problems: listing.problems,
+            };
+            intake.header(header)?;
+            for (key, found) in &listing.resources {
+                let (key, properties) = (key.as_ref(), found.properties.as_ref());
+                intake.resource(Seen { key, properties, sensitive: &found.sensitive, line: &[] })?;
+            }
+            Ok(())
+        },
+    )
 }
 
 /// Every configured source, whatever happens to the others; the command fails if one of them did.
@@ -55,12 +135,19 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
             .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
     }
     let run = |source: &crate::config::ConfiguredSource| match &source.from {
-        Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)),
-        Origin::Command(command) => observe_command(settings, command, permissions, Some(&source.name)),
+        Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)).map(|line| vec![line]),
+        Origin::Command(command) => {
+            observe_command(settings, command, permissions, Some(&source.name)).map(|line| vec![line])
+        }
+        Origin::Documents(from) => {
+            let (account, partition) = (from.account.clone(), from.partition.clone());
+            let context = Context { source: source.name.clone(), account, partition };
+            observe_documents(settings, from.model, &from.documents, &context, None, permissions)
+        }
     };
-    let outcomes: Vec<CommandResult<Line>> = std::thread::scope(|scope| {
+    let outcomes: Vec<CommandResult<Vec<Line>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = settings.config.sources.iter().map(|source| scope.spawn(move || run(source))).collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, CommandResult<Line>>| {
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, CommandResult<Vec<Line>>>| {
             thread.join().unwrap_or_else(|_| Err(CommandError::new("the observer's thread broke down")))
         };
         threads.into_iter().map(ended).collect()
@@ -69,7 +156,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
     let mut failed = 0;
     for (outcome, source) in outcomes.into_iter().zip(&settings.config.sources) {
         match outcome {
-            Ok(line) => report.committed.push(line),
+            Ok(lines) => report.committed.extend(lines),
             Err(error) => {
                 failed += 1;
                 settings.printer.error(&error.about(format!("the source `{}` was not observed", source.name)));
@@ -93,13 +180,15 @@ fn observe_file(
     let name = if file == Path::new("-") { "standard input".to_owned() } else { format!("`{}`", file.display()) };
     let about = |error: CommandError| error.about(format!("cannot observe {name}"));
     if file == Path::new("-") {
-        return commit(settings, io::stdin().lock(), permissions, expected, |_| Ok(())).map_err(about);
+        return commit(settings, permissions, expected, |_| Ok(()), |intake| read(io::stdin().lock(), intake))
+            .map_err(about);
     }
     let input = File::open(file).map_err(|error| about(CommandError::new(error.to_string())))?;
     if input.metadata().is_ok_and(|data| data.is_dir()) {
         return Err(about(CommandError::new("it is a folder")));
     }
-    commit(settings, BufReader::with_capacity(1 << 20, input), permissions, expected, |_| Ok(())).map_err(about)
+    let input = BufReader::with_capacity(1 << 20, input);
+    commit(settings, permissions, expected, |_| Ok(()), |intake| read(input, intake)).map_err(about)
 }
 
 fn observe_command(
@@ -117,7 +206,8 @@ fn observe_command(
         .spawn()
         .map_err(|error| about(CommandError::new(format!("`{program}` did not start: {error}"))))?;
     let output = child.stdout.take().expect("its standard output was piped above");
-    let outcome = commit(settings, BufReader::with_capacity(1 << 20, output), permissions, expected, |read| {
+    let output = BufReader::with_capacity(1 << 20, output);
+    let confirm = |read| {
         // Whatever it printed, a program that failed has not observed. One that we stopped listening to may go on
         // printing and be stopped for that: then what it printed first is the cause.
         let status = if read { child.wait()? } else { wait_a_moment(&mut child)? };
@@ -126,7 +216,8 @@ fn observe_command(
             None if !read => Ok(()),
             _ => Err(CommandError::new(format!("the program failed ({status}); nothing was committed"))),
         }
-    });
+    };
+    let outcome = commit(settings, permissions, expected, confirm, |intake| read(output, intake));
     if outcome.is_err() {
         let _ = child.kill();
         let _ = child.wait();
@@ -146,100 +237,80 @@ fn wait_a_moment(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// Reads an observation into the store. `confirm` is told whether reading went well, and asked before anything is
-/// committed.
+/// Takes an observation into the store as `feed` tells it. `confirm` is told whether that went well, and asked
+/// before anything is committed.
 fn commit(
     settings: &Settings,
-    input: impl BufRead,
     permissions: PermissionArgs,
     expected: Option<&SourceName>,
     confirm: impl FnOnce(bool) -> CommandResult<()>,
+    feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
-    leaving_no_trace(settings, || commit_into(settings, input, permissions, expected, confirm))
-}
-
-/// A store that never gets a version leaves no trace.
-fn leaving_no_trace<T>(settings: &Settings, commit: impl FnOnce() -> CommandResult<T>) -> CommandResult<T> {
     let existed = settings.store.exists();
-    let outcome = commit();
+    let outcome = commit_into(settings, permissions, expected, confirm, feed);
     if outcome.is_err() && !existed {
-        // Only folders that are still empty.
+        // Only folders that are still empty: a store that never got a version leaves no trace.
         let _ = std::fs::remove_dir(settings.store.join("_delta_log"));
         let _ = std::fs::remove_dir(&settings.store);
     }
     outcome
 }
 
-/// Commits what a normalizer made of some documents as the next version of a stream. `written_at` is when they were
-/// written down, which counts where they do not say when they were taken.
-pub(crate) fn commit_listing(
-    settings: &Settings,
-    stream: StreamId,
-    listing: Listing,
-    observer: &str,
-    written_at: Option<Timestamp>,
-    permissions: PermissionArgs,
-) -> CommandResult<Line> {
-    let Listing { taken_at, coverage, problems, resources, .. } = listing;
-    let header = PlainHeader {
-        stream,
-        taken_at: taken_at.or(written_at),
-        observer: Some(observer.to_owned()),
-        coverage: Some(coverage),
-        problems,
-    };
-    leaving_no_trace(settings, || {
-        let mut store = Store::create(&settings.store)?;
-        let mut intake = Intake::new(settings, None, &mut store);
-        intake.header(header)?;
-        for (key, found) in &resources {
-            let properties = found.properties.as_ref();
-            intake.resource(Seen { key: key.as_ref(), properties, sensitive: &found.sensitive, line: &[] })?;
+/// Reads a plain observation.
+fn read(input: impl BufRead, intake: &mut Intake<'_>) -> Result<(), Refusal> {
+    plain::read(input, intake).map_err(|error| match error {
+        ReadError::Sink { place, source: Refusal::Store(error @ StoreError::Duplicate { .. }) } => {
+            Refusal::Command(CommandError::from(error).about(place))
         }
-        intake.finish(permissions)
+        ReadError::Sink { source: Refusal::Store(error), .. } => Refusal::Store(error),
+        ReadError::Sink { place, source: Refusal::Command(error) } => Refusal::Command(error.about(place)),
+        ReadError::Io(error) => Refusal::Command(CommandError::because("reading it failed", &error)),
+        ReadError::Malformed { line, column, message } => Refusal::Command(
+            CommandError::new(format!("line {line}, column {column}: {message}")).hint("nothing was committed"),
+        ),
+        error @ ReadError::Schema { .. } => Refusal::Command(
+            CommandError::new(error.to_string())
+                .hint("nothing was committed; docs/observation.md describes the format"),
+        ),
+        error @ ReadError::Empty => Refusal::Command(
+            CommandError::new(error.to_string())
+                .hint("an observation that found nothing still has a header; docs/observation.md describes it"),
+        ),
+        error => Refusal::Command(CommandError::new(error.to_string())),
     })
 }
 
 fn commit_into(
     settings: &Settings,
-    input: impl BufRead,
     permissions: PermissionArgs,
     expected: Option<&SourceName>,
     confirm: impl FnOnce(bool) -> CommandResult<()>,
+    feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
     let mut store = Store::create(&settings.store)?;
-    let mut intake = Intake::new(settings, expected, &mut store);
-    let outcome = plain::read(input, &mut intake);
+    let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
+    let mut intake = Intake {
+        settings,
+        expected,
+        stage: Stage::Waiting(&mut store),
+        sealer,
+        progress: Progress::new(settings.printer.shows_progress()),
+    };
+    let outcome = feed(&mut intake);
     intake.progress.end();
-    let confirmed = confirm(outcome.is_ok());
-    match (outcome, confirmed) {
-        // A program that failed usually also printed something broken: its failure is the cause.
-        (_, Err(error)) => return Err(error),
-        (Err(ReadError::Sink { place, source }), _) => {
-            return Err(match source {
-                Refusal::Store(error @ StoreError::Duplicate { .. }) => CommandError::from(error).about(place),
-                Refusal::Store(error) => error.into(),
-                Refusal::Command(error) => error.about(place),
-            });
-        }
-        (Err(ReadError::Io(error)), _) => return Err(CommandError::because("reading it failed", &error)),
-        (Err(ReadError::Malformed { line, column, message }), _) => {
-            return Err(
-                CommandError::new(format!("line {line}, column {column}: {message}")).hint("nothing was committed")
-            );
-        }
-        (Err(error @ ReadError::Schema { .. }), _) => {
-            return Err(CommandError::new(error.to_string())
-                .hint("nothing was committed; docs/observation.md describes the format"));
-        }
-        (Err(error @ ReadError::Empty), _) => {
-            return Err(CommandError::new(error.to_string())
-                .hint("an observation that found nothing still has a header; docs/observation.md describes it"));
-        }
-        (Err(error), _) => return Err(CommandError::new(error.to_string())),
-        (Ok(()), Ok(())) => {}
-    }
-    intake.finish(permissions)
+    // A program that failed usually also printed something broken: its failure is the cause.
+    confirm(outcome.is_ok())?;
+    outcome.map_err(|refusal| match refusal {
+        Refusal::Store(error) => error.into(),
+        Refusal::Command(error) => error,
+    })?;
+    let fingerprint = intake.sealer.fingerprint();
+    let Stage::Drafting(draft, name) = intake.stage else {
+        return Err(CommandError::new("the observation has no header"));
+    };
+    let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
+    let committed = draft.finish(fingerprint.as_deref(), permissions, settings.now)?;
+    Ok(Line { source: name, committed })
 }
 
 enum Stage<'s> {
@@ -259,34 +330,6 @@ struct Intake<'s> {
 enum Refusal {
     Store(StoreError),
     Command(CommandError),
-}
-
-impl From<Refusal> for CommandError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Store(error) => error.into(),
-            Refusal::Command(error) => error,
-        }
-    }
-}
-
-impl<'s> Intake<'s> {
-    fn new(settings: &'s Settings, expected: Option<&'s SourceName>, store: &'s mut Store) -> Self {
-        let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
-        let progress = Progress::new(settings.printer.shows_progress());
-        Self { settings, expected, stage: Stage::Waiting(store), sealer, progress }
-    }
-
-    fn finish(mut self, permissions: PermissionArgs) -> CommandResult<Line> {
-        self.progress.end();
-        let fingerprint = self.sealer.fingerprint();
-        let Stage::Drafting(draft, name) = self.stage else {
-            return Err(CommandError::new("the observation has no header"));
-        };
-        let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
-        let committed = draft.finish(fingerprint.as_deref(), permissions, self.settings.now)?;
-        Ok(Line { source: name, committed })
-    }
 }
 
 impl Sink for Intake<'_> {
@@ -375,7 +418,7 @@ impl Progress {
     }
 
     fn end(&mut self) {
-        if std::mem::take(&mut self.dirty) {
+        if self.dirty {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }
@@ -388,17 +431,17 @@ pub(crate) struct Report {
     pub unchanged: Vec<Unchanged>,
 }
 
-/// One version that was made.
-pub(crate) struct Line {
-    source: String,
-    committed: Committed,
-}
-
 /// A stream whose newest version is of what was found again.
 #[derive(Serialize)]
 pub(crate) struct Unchanged {
     pub source: String,
     pub version: u64,
+}
+
+/// One version that was made.
+pub(crate) struct Line {
+    source: String,
+    committed: Committed,
 }
 
 #[derive(Serialize)]

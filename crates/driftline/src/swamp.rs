@@ -116,10 +116,7 @@ impl Run<'_> {
                 self.warn(&problems);
                 Ok(())
             }
-            (false, _) => {
-                self.warn(&problems);
-                self.read(pass, &contents, &problems)
-            }
+            (false, _) => self.read(pass, &contents, &problems),
         }
     }
 
@@ -199,9 +196,8 @@ impl Run<'_> {
                 Some(store) => all_that_was_there(store, &stream, &head)?,
                 None => Coverage::new(),
             };
-            let listing = Listing { coverage, ..Listing::default() };
             let permissions = PermissionArgs { allow_empty: true, ..self.args.permissions };
-            self.commit(pass, stream, listing, &observer, permissions)?;
+            self.commit(pass, stream, Listing::of_nothing(coverage), &observer, permissions)?;
         }
         Ok(())
     }
@@ -213,14 +209,14 @@ impl Run<'_> {
         if known.is_empty() {
             return Err(CommandError::new(first.message.clone()).about(&first.about));
         }
-        self.warn(problems);
         let observer = pass.observer("") + UNREAD;
         for (stream, head) in known {
             let mut coverage = Coverage::new().on_basis(head.basis.clone());
             let everything = Extent { kind: EVERY.to_owned(), place: EVERY.to_owned() };
             coverage.record(everything, Outcome::Partial { reason: first.message.clone() });
-            let taken_at = Some(pass.at.max(head.taken_at));
-            let listing = Listing { coverage, taken_at, problems: problems.to_vec(), ..Listing::default() };
+            let mut listing = Listing::of_nothing(coverage);
+            listing.taken_at = Some(pass.at.max(head.taken_at));
+            listing.problems = problems.to_vec();
             self.commit(pass, stream, listing, &observer, self.args.permissions)?;
         }
         Ok(())
@@ -230,10 +226,11 @@ impl Run<'_> {
         &mut self,
         pass: &Pass<'_>,
         stream: StreamId,
-        listing: Listing,
+        mut listing: Listing,
         observer: &str,
         mut permissions: PermissionArgs,
     ) -> CommandResult<()> {
+        let taken_at = *listing.taken_at.get_or_insert(pass.at);
         let mut known = false;
         if let Some(store) = &self.store
             && let Ok(versions) = store.catalog().stream(&stream)
@@ -245,9 +242,9 @@ impl Run<'_> {
                 false => head.is_some_and(|head| same(&head.observer)),
             };
             if let (true, Some(head)) = (known && pass.is_newest, head) {
+                self.warn(&listing.problems);
                 self.report.unchanged.push(Unchanged { source: stream.to_string(), version: head.number });
             }
-            let taken_at = listing.taken_at.unwrap_or(pass.at);
             let unread = head.is_some_and(|head| head.observer.as_ref().is_some_and(|text| text.ends_with(UNREAD)));
             // Data says when it was fetched, which is a little before it was written down and then not readable.
             permissions.allow_older |= unread && pass.is_newest;
@@ -259,7 +256,7 @@ impl Run<'_> {
         if known {
             return Ok(());
         }
-        let line = commit_listing(self.settings, stream, listing, observer, Some(pass.at), permissions)?;
+        let line = commit_listing(self.settings, stream, listing, observer, permissions)?;
         self.report.committed.push(line);
         match &mut self.store {
             Some(store) => store.refresh()?,

@@ -462,6 +462,9 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
     for source in &config.sources {
         let value = match &source.from {
             crate::config::From::File(path) => format!("{} from the file {}", source.name, path.display()),
+            crate::config::From::Documents(from) => {
+                format!("{} from {} documents {}", source.name, from.model.name(), from.documents.join(" "))
+            }
             crate::config::From::Command(command) => format!("{} from the program {}", source.name, command.join(" ")),
         };
         values.push(Setting { name: "source", value, from: file.clone() });
