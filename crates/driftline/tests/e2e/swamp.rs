@@ -22,6 +22,7 @@ struct Entry<'a> {
     type_path: &'a str,
     model_id: &'a str,
     model_name: &'a str,
+    spec: &'a str,
     name: &'a str,
     version: &'a str,
     at: u32,
@@ -37,6 +38,7 @@ fn entry<'a>(name: &'a str, version: &'a str, at: u32, things: &[(&str, u32)]) -
         type_path: "@acme/things",
         model_id: MODEL,
         model_name: "shop",
+        spec: "list",
         name,
         version,
         at,
@@ -116,11 +118,12 @@ fn metadata(entry: &Entry<'_>) -> String {
     let checksum = entry.checksum.map_or_else(|| sha256(raw.as_bytes()), ToOwned::to_owned);
     format!(
         "id: {}\nname: {}\nversion: {}\ncontentType: application/json\nlifetime: 24h\ngarbageCollection: 5\n\
-         streaming: false\ntags:\n  type: resource\n  specName: list\n  modelName: '{}'\nownerDefinition:\n  \
+         streaming: false\ntags:\n  type: resource\n  specName: {}\n  modelName: '{}'\nownerDefinition:\n  \
          ownerType: model-method\n  ownerRef: {}\ncreatedAt: '{}'\nsize: {}\nchecksum: {checksum}\n{}",
         entry.model_id,
         entry.name,
         entry.version,
+        entry.spec,
         entry.model_name,
         entry.model_id,
         minute(entry.at),
@@ -563,6 +566,62 @@ fn a_model_that_nobody_knows_is_named_once_with_what_to_write() {
     swamp.observe(&["--model", "sh"]).refused(&["known or asked for", "its models are sh, shop"]);
     swamp.observe(&["--model", "sho*"]).succeeded();
     swamp.observe(&["--model", "@acme/*"]).succeeded();
+}
+
+#[test]
+fn models_that_are_known_need_no_mapping() {
+    let swamp = Swamp::new();
+    let put = |type_path, model_name, spec, name, version, at, document: Json| {
+        let raw = Some(document.to_string());
+        swamp.put(&Entry { type_path, model_name, spec, raw, ..entry(name, version, at, &[]) });
+    };
+    let discovery = |region: &str, cidr: &str| {
+        let vpc = json!({"vpcId": "vpc-1", "cidrBlock": cidr, "state": "available", "isDefault": false, "tags": {}});
+        json!({"region": region, "truncated": false, "discovered": {"vpcs": [vpc]}, "summary": {}})
+    };
+    let scan = json!({
+        "source": "resource-explorer", "coverage": "full", "region": "us-east-1", "fetchedAt": minute(0),
+        "truncated": false, "summary": {},
+        "resources": [{"arn": "arn:aws:sqs:us-east-1:1:q", "resourceType": "AWS::SQS::Queue", "region": "us-east-1",
+                       "accountId": "1", "tags": {}}],
+    });
+    let zones = json!({
+        "fetchedAt": minute(0), "truncated": false, "summary": {},
+        "zones": [{"id": "Z1", "name": "example.com", "isPrivate": false, "recordCount": 1}],
+    });
+    let records = json!({
+        "fetchedAt": minute(0), "accountId": "1", "truncated": false, "summary": {},
+        "records": [{"zoneId": "Z1", "zoneName": "example.com", "name": "a.example.com", "type": "A", "ttl": 60,
+                     "values": ["10.0.0.1"], "aliasTarget": null}],
+    });
+    put("@acme/aws/adopt", "aws-adopt", "discovery", "all-us-east-1", "1", 0, discovery("us-east-1", "10.0.0.0/16"));
+    put("@acme/aws/adopt", "aws-adopt", "discovery", "all-us-east-1", "2", 5, discovery("us-east-1", "10.1.0.0/16"));
+    put("@acme/aws/adopt", "aws-adopt", "discovery", "latest-eu", "1", 0, discovery("eu-west-1", "10.0.0.0/16"));
+    put("@webframp/aws/inventory", "aws-inventory", "scan", "result", "1", 0, scan.clone());
+    put("@webframp/aws/inventory", "aws-inventory", "scan", "diff-baseline", "1", 0, scan);
+    put("@webframp/aws/inventory", "aws-inventory", "scanDiff", "diff", "1", 0, json!({}));
+    put("@webframp/aws/dns-observation", "@team/dns", "zones", "zones", "1", 0, zones);
+    put("@webframp/aws/dns-observation", "@team/dns", "records", "record-scan", "1", 1, records);
+    let ran = swamp.observe(&["--all-versions", "--account", "1"]).succeeded();
+    assert_eq!(ran.err.matches("is a copy of an earlier scan").count(), 1, "{}", ran.err);
+    assert!(!ran.err.contains("nothing says how to read"), "{}", ran.err);
+    assert_eq!(
+        swamp.log(),
+        [
+            "adopt/aws-adopt@all-us-east-1 v1 00:00 1",
+            "adopt/aws-adopt@all-us-east-1 v2 00:05 1",
+            "adopt/aws-adopt@latest-eu v1 00:00 1",
+            "dns/team-dns v1 00:00 2",
+            "inventory/aws-inventory@scan/result v1 00:00 1",
+        ]
+    );
+    let drift = swamp.sandbox.drift(["--since", &minute(2)]);
+    let vpc = resource(&drift, "arn:aws:ec2:us-east-1:1:vpc/vpc-1");
+    assert_eq!(
+        (&vpc["changes"][0]["path"], &vpc["changes"][0]["current"]),
+        (&json!("/cidrBlock"), &json!("10.1.0.0/16"))
+    );
+    swamp.observe(&["--account", "1"]).succeeded().prints(&["dns/team-dns v1  unchanged"]);
 }
 
 #[test]
