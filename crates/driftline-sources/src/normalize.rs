@@ -13,7 +13,8 @@ use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::{adopt, config, dns, inventory, terraform, topology};
+use crate::swamp::Lifecycle;
+use crate::{adopt, config, dns, inventory, swamp, terraform, topology};
 
 /// One document as it lies in a file or a datastore.
 #[derive(Clone, Copy, Debug)]
@@ -72,17 +73,31 @@ impl Model {
             Model::EventTopology => topology::normalize(documents, context),
             Model::Terraform => terraform::normalize(documents, context),
         }?;
-        // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
-        for listing in &listings {
-            if listing.resources.is_empty() && listing.items > 0 {
-                let message = format!("none of its {} items could be understood", listing.items);
-                let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
-                error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
-                return Err(error);
+        finish(documents, listings)
+    }
+}
+
+/// What holds for the listings of every normalizer.
+pub(crate) fn finish(documents: &[Document<'_>], mut listings: Vec<Listing>) -> Result<Vec<Listing>, NormalizeError> {
+    // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
+    for listing in &listings {
+        if listing.resources.is_empty() && listing.items > 0 {
+            let message = format!("none of its {} items could be understood", listing.items);
+            let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
+            error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
+            return Err(error);
+        }
+    }
+    // Here and not in each normalizer: none can forget it.
+    for document in documents {
+        let text = std::str::from_utf8(document.bytes).unwrap_or_default();
+        if swamp::unwrap(document.name, text)?.is_some_and(|found| found.limited) {
+            for listing in &mut listings {
+                listing.cut_short(document.name, LIMITED);
             }
         }
-        Ok(listings)
     }
+    Ok(listings)
 }
 
 /// Why documents could not be read at all.
@@ -150,6 +165,11 @@ impl Found {
 }
 
 impl Listing {
+    /// A listing of nothing: all it says is what was looked at.
+    pub fn of_nothing(coverage: Coverage) -> Self {
+        Self { coverage, ..Self::default() }
+    }
+
     pub(crate) fn scoped(scope: &str) -> Self {
         Self { scope: Some(scope.parse().expect("a scope written in this crate")), ..Self::default() }
     }
@@ -213,6 +233,19 @@ impl Listing {
         }
     }
 
+    /// Not everything was there to be read: what is missing from it may exist all the same.
+    pub fn cut_short(&mut self, about: &str, reason: &str) {
+        let extents: Vec<Extent> = self
+            .coverage
+            .iter()
+            .map(|(kind, place, _)| Extent { kind: kind.to_owned(), place: place.to_owned() })
+            .collect();
+        for extent in extents {
+            self.coverage.record(extent, Outcome::Partial { reason: reason.to_owned() });
+        }
+        self.problem(about, reason);
+    }
+
     /// Takes note of items without the member that names them; says why the listing is not whole, if there were some.
     pub(crate) fn nameless(&mut self, document: &str, kind: &str, id: &str, count: usize) -> Option<String> {
         let items = if count == 1 { "item" } else { "items" };
@@ -246,14 +279,20 @@ pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, No
         if text.trim_ascii().is_empty() {
             return Err(NormalizeError::new(document.name, "it is empty"));
         }
-        let items = crate::swamp::unwrap(document.name, text)?;
-        match items {
+        match swamp::unwrap(document.name, text)? {
             None => opened.push(Opened { name: document.name.to_owned(), text, written_at: document.written_at }),
-            Some(items) => opened.extend(items.into_iter().map(|item| Opened {
-                name: format!("{} ({})", document.name, item.name),
-                text: item.content,
-                written_at: item.created_at.or(document.written_at),
-            })),
+            Some(found) => {
+                for item in found.items {
+                    let name = format!("{} ({})", document.name, item.name);
+                    // Its content is what was there last: read as any other it would come back to life.
+                    if item.lifecycle != Lifecycle::Active {
+                        return Err(NormalizeError::new(&name, "swamp has deleted it, so there is nothing to observe")
+                            .hint("`driftline observe swamp` knows what to do with deleted data"));
+                    }
+                    let written_at = item.created_at.or(document.written_at);
+                    opened.push(Opened { name, text: item.content, written_at });
+                }
+            }
         }
     }
     Ok(opened)
@@ -308,3 +347,6 @@ pub(crate) fn key(kind: &str, place: &str, id: &str) -> ResourceKey {
 
 /// Why a listing is partial when its observer stopped at a limit of its own.
 pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (truncated)";
+
+/// Why a listing is partial when a query for its documents was cut.
+pub const LIMITED: &str = "the swamp query stopped at its limit";

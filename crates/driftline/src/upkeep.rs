@@ -469,6 +469,11 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         };
         values.push(Setting { name: "source", value, from: file.clone() });
     }
+    for model in &config.swamp_models {
+        let spec = model.spec.as_ref().map_or_else(String::new, |spec| format!(" spec={spec}"));
+        let value = format!("{} from model={}{spec}", model.source, model.model);
+        values.push(Setting { name: "swamp.model", value, from: file.clone() });
+    }
     for rule in settings.rules.book.rules() {
         let what = format!("{} {} ({})", rule.kind.name(), subject(rule), rule.reason);
         values.push(Setting { name: "rule", value: what, from: rule.origin.to_string() });

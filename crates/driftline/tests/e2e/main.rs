@@ -15,3 +15,4 @@ mod judging;
 mod reliability;
 mod story;
 mod support;
+mod swamp;
