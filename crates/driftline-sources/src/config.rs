@@ -83,7 +83,7 @@ struct Evaluated<'a> {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Verdict<'a> {
     evaluated_at: Text<'a>,
-    verdict: Cow<'a, str>,
+    says: Cow<'a, str>,
     annotation: Text<'a>,
 }
 
@@ -137,8 +137,11 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
                 None => drop(per_rule.insert(rule.clone(), 1)),
             }
             let one = found.entry(key).or_insert_with(|| Evaluated { id, rules: BTreeMap::new(), document: number });
-            let verdict =
-                Verdict { evaluated_at: evaluation.evaluated_at, verdict, annotation: filled(evaluation.annotation) };
+            let verdict = Verdict {
+                evaluated_at: evaluation.evaluated_at,
+                says: verdict,
+                annotation: filled(evaluation.annotation),
+            };
             match one.rules.get_mut(&rule) {
                 Some(known) if *known >= verdict => {}
                 Some(known) => *known = verdict,
@@ -186,7 +189,7 @@ impl Evaluated<'_> {
         let verdicts = |pick: fn(&Verdict<'_>) -> Option<Value>| {
             Value::Object(self.rules.iter().filter_map(|(rule, one)| Some((rule.to_string(), pick(one)?))).collect())
         };
-        members.insert(RULES.into(), verdicts(|one| Some((*one.verdict).into())));
+        members.insert(RULES.into(), verdicts(|one| Some((*one.says).into())));
         members.insert("evaluatedAt".into(), verdicts(|one| one.evaluated_at.as_deref().map(Value::from)));
         members.insert("annotation".into(), verdicts(|one| one.annotation.as_deref().map(Value::from)));
         Value::Object(members)

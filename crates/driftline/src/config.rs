@@ -164,7 +164,7 @@ pub(crate) enum From {
 #[derive(Debug)]
 pub(crate) struct Documents {
     pub model: Model,
-    pub documents: Vec<String>,
+    pub named: Vec<String>,
     pub account: Option<String>,
     pub partition: String,
 }
@@ -264,7 +264,7 @@ fn origin(source: RawSource) -> CommandResult<From> {
                 CommandError::new(format!("`{model}` is not a model")).hint(format!("the models are {names}"))
             })?;
             let partition = source.partition.unwrap_or_else(|| "aws".into());
-            Ok(From::Documents(Documents { model, documents, account: source.account, partition }))
+            Ok(From::Documents(Documents { model, named: documents, account: source.account, partition }))
         }
         _ => Err(CommandError::new("it needs either `file`, or `command`, or `model` and `documents`")),
     }

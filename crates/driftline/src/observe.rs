@@ -142,7 +142,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
         Origin::Documents(from) => {
             let (account, partition) = (from.account.clone(), from.partition.clone());
             let context = Context { source: source.name.clone(), account, partition };
-            observe_documents(settings, from.model, &from.documents, &context, None, permissions)
+            observe_documents(settings, from.model, &from.named, &context, None, permissions)
         }
     };
     let outcomes: Vec<CommandResult<Vec<Line>>> = std::thread::scope(|scope| {

@@ -463,7 +463,7 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         let value = match &source.from {
             crate::config::From::File(path) => format!("{} from the file {}", source.name, path.display()),
             crate::config::From::Documents(from) => {
-                format!("{} from {} documents {}", source.name, from.model.name(), from.documents.join(" "))
+                format!("{} from {} documents {}", source.name, from.model.name(), from.named.join(" "))
             }
             crate::config::From::Command(command) => format!("{} from the program {}", source.name, command.join(" ")),
         };
