@@ -16,3 +16,4 @@ mod reliability;
 mod story;
 mod support;
 mod swamp;
+mod terraform;
