@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey, StreamId};
+use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey};
 use jiff::Timestamp;
 
 use crate::catalog::{Stream, Version};
