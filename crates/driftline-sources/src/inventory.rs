@@ -320,8 +320,10 @@ mod tests {
         let lambda = r#"{"region":"us-east-1","resourceType":"lambda","resources":[{"functionName":"f","timeout":3,"environment":{"K":"hunter2"}}],"count":1,"fetchedAt":"2026-06-29T10:00:00Z","truncated":false}"#;
         let listings =
             normalize(Model::Inventory, &[lambda, &scan("config", "config-tracked", "AWS::EC2::VPC")]).unwrap();
-        let scopes: Vec<_> =
-            listings.iter().map(|listing| listing.scope.as_ref().map(|scope| scope.as_str())).collect();
+        let scopes: Vec<_> = listings
+            .iter()
+            .map(|listing| listing.scope.as_ref().map(driftline_core::name::ScopeName::as_str))
+            .collect();
         assert_eq!(scopes, [None, Some("scan")]);
         let (key, function) = listings[0].resources.first_key_value().unwrap();
         assert_eq!(key.id, "arn:aws:lambda:us-east-1:123456789012:function:f");
