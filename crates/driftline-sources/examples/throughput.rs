@@ -8,6 +8,10 @@ use std::time::Instant;
 use driftline_sources::normalize::{Context, Document, Model};
 use serde_json::{Value as Json, json};
 
+/// The program's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 5;
 
 fn main() {

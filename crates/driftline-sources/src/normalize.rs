@@ -14,7 +14,8 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Vis
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::{adopt, config, dns, inventory, terraform, topology};
+use crate::swamp::Lifecycle;
+use crate::{adopt, config, dns, inventory, swamp, terraform, topology};
 
 /// One document as it lies in a file or a datastore.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,16 @@ pub struct Document<'a> {
     pub bytes: &'a [u8],
     /// When whoever kept it wrote it down; what the document itself says goes first.
     pub written_at: Option<Timestamp>,
+}
+
+impl<'a> Document<'a> {
+    /// Without the mark that some programs put before a text.
+    fn text(&self) -> Result<&'a str, NormalizeError> {
+        let text = std::str::from_utf8(self.bytes).map_err(|error| {
+            NormalizeError::new(self.name, format!("it is not UTF-8 at byte {}", error.valid_up_to()))
+        })?;
+        Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
 }
 
 /// What the documents of a source do not say themselves.
@@ -73,17 +84,30 @@ impl Model {
             Model::EventTopology => topology::normalize(documents, context),
             Model::Terraform => terraform::normalize(documents, context),
         }?;
-        // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
-        for listing in &listings {
-            if listing.resources.is_empty() && listing.items > 0 {
-                let message = format!("none of its {} items could be understood", listing.items);
-                let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
-                error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
-                return Err(error);
+        finish(documents, listings)
+    }
+}
+
+/// What holds for the listings of every normalizer.
+pub(crate) fn finish(documents: &[Document<'_>], mut listings: Vec<Listing>) -> Result<Vec<Listing>, NormalizeError> {
+    // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
+    for listing in &listings {
+        if listing.resources.is_empty() && listing.items > 0 {
+            let message = format!("none of its {} items could be understood", listing.items);
+            let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
+            error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
+            return Err(error);
+        }
+    }
+    // Here and not in each normalizer: none can forget it.
+    for document in documents {
+        if swamp::unwrap(document.name, document.text()?)?.is_some_and(|found| found.limited) {
+            for listing in &mut listings {
+                listing.cut_short(document.name, LIMITED);
             }
         }
-        Ok(listings)
     }
+    Ok(listings)
 }
 
 /// Why documents could not be read at all.
@@ -150,6 +174,11 @@ impl Found {
 }
 
 impl Listing {
+    /// A listing of nothing: all it says is what was looked at.
+    pub fn of_nothing(coverage: Coverage) -> Self {
+        Self { coverage, ..Self::default() }
+    }
+
     pub(crate) fn scoped(scope: &str) -> Self {
         Self { scope: Some(scope.parse().expect("a scope written in this crate")), ..Self::default() }
     }
@@ -213,6 +242,19 @@ impl Listing {
         }
     }
 
+    /// Not everything was there to be read: what is missing from it may exist all the same.
+    pub fn cut_short(&mut self, about: &str, reason: &str) {
+        let extents: Vec<Extent> = self
+            .coverage
+            .iter()
+            .map(|(kind, place, _)| Extent { kind: kind.to_owned(), place: place.to_owned() })
+            .collect();
+        for extent in extents {
+            self.coverage.record(extent, Outcome::Partial { reason: reason.to_owned() });
+        }
+        self.problem(about, reason);
+    }
+
     /// Takes note of items without the member that names them; says why the listing is not whole, if there were some.
     pub(crate) fn nameless(&mut self, document: &str, kind: &str, id: &str, count: usize) -> Option<String> {
         let items = if count == 1 { "item" } else { "items" };
@@ -239,21 +281,29 @@ pub(crate) struct Opened<'a> {
 pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, NormalizeError> {
     let mut opened = Vec::new();
     for document in documents {
-        let text = std::str::from_utf8(document.bytes).map_err(|error| {
-            NormalizeError::new(document.name, format!("it is not UTF-8 at byte {}", error.valid_up_to()))
-        })?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = document.text()?;
         if text.trim_ascii().is_empty() {
             return Err(NormalizeError::new(document.name, "it is empty"));
         }
-        let items = crate::swamp::unwrap(document.name, text)?;
-        match items {
+        match swamp::unwrap(document.name, text)? {
             None => opened.push(Opened { name: document.name.to_owned(), text, written_at: document.written_at }),
-            Some(items) => opened.extend(items.into_iter().map(|item| Opened {
-                name: format!("{} ({})", document.name, item.name),
-                text: item.content,
-                written_at: item.created_at.or(document.written_at),
-            })),
+            Some(found) => {
+                for item in found.items {
+                    // Every problem of an item repeats its name; it is the name of a folder, too.
+                    if item.name.len() > LONGEST {
+                        let message = format!("the name of an item has {} bytes", item.name.len());
+                        return Err(NormalizeError::new(document.name, message));
+                    }
+                    let name = format!("{} ({})", document.name, item.name);
+                    // Its content is what was there last: read as any other it would come back to life.
+                    if item.lifecycle != Lifecycle::Active {
+                        return Err(NormalizeError::new(&name, "swamp has deleted it, so there is nothing to observe")
+                            .hint("`driftline observe swamp` knows what to do with deleted data"));
+                    }
+                    let written_at = item.created_at.or(document.written_at);
+                    opened.push(Opened { name, text: item.content, written_at });
+                }
+            }
         }
     }
     Ok(opened)
@@ -265,6 +315,11 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Resu
     if document.text.trim_ascii_start().starts_with('[') {
         return Err(NormalizeError::new(&document.name, "it is a list, and not an object"));
     }
+    read_any(document)
+}
+
+/// Reads a document that may be a list, too.
+pub(crate) fn read_any<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Result<T, NormalizeError> {
     serde_json::from_str(document.text).map_err(|error| NormalizeError::json(&document.name, &error))
 }
 
@@ -313,6 +368,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Lists<'a> {
     }
 }
 
+/// The longest name that a document may give once for everything in it: it is copied for each.
+pub(crate) const LONGEST: usize = 256;
+
 /// The account or the region that a document as a whole is of. It becomes a part of the key of everything in it, so a
 /// text that is far longer than any such name would make far more of a document than is in it.
 pub(crate) fn place_part<'t>(
@@ -320,10 +378,10 @@ pub(crate) fn place_part<'t>(
     member: &str,
     text: Option<&'t str>,
 ) -> Result<Option<&'t str>, NormalizeError> {
-    const LONGEST: usize = 64;
+    const LONGEST_PART: usize = 64;
     match text {
-        Some(text) if text.len() > LONGEST => {
-            let message = format!("its `{member}` has {} bytes, and none has more than {LONGEST}", text.len());
+        Some(text) if text.len() > LONGEST_PART => {
+            let message = format!("its `{member}` has {} bytes, and none has more than {LONGEST_PART}", text.len());
             Err(NormalizeError::new(&document.name, message))
         }
         text => Ok(text.filter(|text| !text.is_empty())),
@@ -374,6 +432,53 @@ pub(crate) fn key(kind: &str, place: &str, id: &str) -> ResourceKey {
 /// Why a listing is partial when its observer stopped at a limit of its own.
 pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (truncated)";
 
+/// Why a listing is partial when a query for its documents was cut.
+pub const LIMITED: &str = "the swamp query stopped at its limit";
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+pub(crate) mod testing {
+    use super::*;
+
+    pub(crate) fn normalize(model: Model, texts: &[&str]) -> Result<Vec<Listing>, NormalizeError> {
+        let names: Vec<String> = (1..=texts.len()).map(|number| format!("document {number}")).collect();
+        let documents: Vec<Document<'_>> = texts
+            .iter()
+            .zip(&names)
+            .map(|(text, name)| Document { name, bytes: text.as_bytes(), written_at: None })
+            .collect();
+        let account = Some("123456789012".into());
+        model.normalize(&documents, &Context { source: "test".parse().unwrap(), account, partition: "aws".into() })
+    }
+
+    /// The only listing of some documents.
+    pub(crate) fn listing(model: Model, texts: &[&str]) -> Listing {
+        let mut listings = normalize(model, texts).unwrap();
+        assert_eq!(listings.len(), 1);
+        listings.remove(0)
+    }
+
+    /// Every resource as type, place and id.
+    pub(crate) fn keys(listing: &Listing) -> Vec<String> {
+        listing.resources.keys().map(|key| format!("{} {} {}", key.kind, key.place, key.id)).collect()
+    }
+
+    /// The properties of the resource whose id ends so.
+    pub(crate) fn properties(listing: &Listing, id: &str) -> Value {
+        let found = listing.resources.iter().find(|(key, _)| key.id.ends_with(id));
+        found.unwrap_or_else(|| panic!("no {id} in {:?}", keys(listing))).1.properties.to_value()
+    }
+
+    /// How an extent was listed: `complete`, the reason why not wholly, or nothing.
+    pub(crate) fn extent(listing: &Listing, kind: &str, place: &str) -> String {
+        match listing.coverage.outcome(kind, place) {
+            Some(Outcome::Complete) => "complete".into(),
+            Some(Outcome::Partial { reason }) => reason.clone(),
+            None => String::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -422,11 +527,49 @@ mod tests {
     }
 
     #[test]
+    fn a_query_that_stopped_at_its_limit_says_so_behind_a_byte_order_mark_too() {
+        let adopt = PLACED[0].1.replace("REGION", "us-east-1");
+        let text = format!(
+            r#"{{"results":[{{"name":"NAME","modelName":"m","contentType":"application/json","content":{adopt}}}],"total":2,"limited":true}}"#
+        );
+        for mark in ["", "\u{feff}"] {
+            let listing = normalize(Model::Adopt, &format!("{mark}{text}")).unwrap().remove(0);
+            assert_eq!(listing.coverage.counts().0, 0, "{:?}", listing.coverage);
+        }
+        let error = normalize(Model::Adopt, &text.replace("NAME", &"x".repeat(1000))).unwrap_err().to_string();
+        assert!(error.contains("the name of an item has 1000 bytes"), "{error}");
+    }
+
+    #[test]
     fn an_empty_account_is_an_unknown_one() {
         for (model, text) in PLACED {
             let listings = normalize(model, &text.replace("REGION", "us-east-1").replace("ACCOUNT", "")).unwrap();
             for (key, _) in listings.iter().flat_map(|listing| &listing.resources) {
                 assert!(key.place.as_str().starts_with("aws/-"), "{model:?}: {}", key.place);
+            }
+        }
+    }
+
+    #[test]
+    fn a_thing_without_a_type_is_left_out_and_said() {
+        let text =
+            r#"{"source":"s","region":"r","resources":[{"arn":"a","resourceType":""},{"arn":"b","resourceType":"T"}]}"#;
+        let listing = normalize(Model::Inventory, text).unwrap().remove(0);
+        assert_eq!(listing.resources.len(), 1);
+        assert_eq!(listing.coverage.counts().0, 0, "what was left out is not gone");
+        for (model, text) in [
+            (
+                Model::Terraform,
+                r#"{"version":4,"serial":1,"resources":[{"mode":"managed","type":"","name":"","instances":[{}]}]}"#,
+            ),
+            (Model::Terraform, r#"{"address":"","mode":"managed","type":"","values":{}}"#),
+            (
+                Model::Terraform,
+                r#"{"format_version":"1.0","resource_changes":[{"address":"","mode":"managed","type":"","change":{"actions":[]}}]}"#,
+            ),
+        ] {
+            for (key, _) in normalize(model, text).iter().flatten().flat_map(|listing| &listing.resources) {
+                assert!(!key.kind.is_empty() && !key.id.is_empty(), "{key}: {text}");
             }
         }
     }

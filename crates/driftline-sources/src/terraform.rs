@@ -35,6 +35,10 @@ pub const BASIS: &str = "terraform state";
 /// The member of the properties that is not an attribute.
 const ABOUT: &str = "$terraform";
 
+/// Why a listing is not whole when something in it was left out.
+const UNREAD: &str = "some resources could not be read";
+const NAMELESS: &str = "a resource without a type or without an address is left out";
+
 /// How many names a message lists.
 const SHOWN: usize = 3;
 
@@ -133,6 +137,11 @@ fn take(
     context: &Context,
 ) -> Result<(), NormalizeError> {
     gathering.listing.items += 1;
+    if item.kind.is_empty() || item.address.is_empty() {
+        gathering.listing.problem(document.name.as_str(), NAMELESS);
+        gathering.listing.cover_unless(EVERY, EVERY, Some(UNREAD));
+        return Ok(());
+    }
     let label = label(&item.address, item.deposed.as_deref());
     let mut attributes = match item.attributes {
         Some(raw) => value(document, raw)?,
@@ -170,7 +179,7 @@ fn take(
     let Value::Object(members) = &mut attributes else {
         gathering.listing.problem(label, "its attributes are not an object; it is left out");
         // What was left out is not gone.
-        gathering.listing.cover_unless(EVERY, EVERY, Some("some resources could not be read"));
+        gathering.listing.cover_unless(EVERY, EVERY, Some(UNREAD));
         return Ok(());
     };
     members.insert(ABOUT.to_owned(), about(item));

@@ -121,11 +121,34 @@ pub(crate) enum Observe {
     EventTopology(DocumentArgs),
     /// Terraform: state files, and the JSON of `terraform show` for a state or a plan.
     Terraform(DocumentArgs),
+    /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
+    Swamp(SwampArgs),
     /// Run every source of the configuration file.
     All {
         #[command(flatten)]
         permissions: PermissionArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwampArgs {
+    /// A swamp repository, a datastore, its `data` folder, or what `swamp data get|query --json` printed.
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Replay every version that is there, oldest first, each as of its own time.
+    #[arg(long, env = "DRIFTLINE_ALL_VERSIONS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all_versions: bool,
+    /// Only models whose name or type matches, with `*` for any run of characters; repeatable.
+    #[arg(long, value_name = "GLOB", env = "DRIFTLINE_MODEL", value_delimiter = ',')]
+    pub model: Vec<String>,
+    /// The account that was looked at, where the data does not say.
+    #[arg(long, value_name = "ID", env = "DRIFTLINE_ACCOUNT")]
+    pub account: Option<String>,
+    /// The partition that was looked at: aws, aws-cn or aws-us-gov.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_PARTITION", default_value = "aws")]
+    pub partition: String,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
 }
 
 #[derive(Clone, Debug, Args)]

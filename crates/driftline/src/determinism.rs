@@ -101,7 +101,9 @@ fn prove(
         let mut dice = Dice(round);
         let mut documents = parsed.clone();
         dice.shuffle(&mut documents);
-        documents.iter_mut().for_each(|document| shuffle_lists(document, &mut dice));
+        for document in &mut documents {
+            shuffle_lists(document, &mut dice);
+        }
         let write = |documents: &[Json], dice: &mut Dice| -> Vec<String> {
             documents.iter().map(|document| write_shuffled(document, dice)).collect()
         };

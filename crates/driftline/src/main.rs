@@ -25,6 +25,7 @@ mod seal;
 mod settings;
 mod surroundings;
 mod survey;
+mod swamp;
 mod time;
 mod topology;
 mod upkeep;

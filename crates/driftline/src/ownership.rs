@@ -12,7 +12,9 @@ use serde::Serialize;
 use crate::args::OwnershipArgs;
 use crate::drift::parse_sources;
 use crate::error::CommandResult;
-use crate::output::{BOLD, CYAN, DIM, GREEN, Page, Show, YELLOW, columns, count, markdown_cell, visible};
+use crate::output::{
+    BOLD, CYAN, DIM, GREEN, Page, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible,
+};
 use crate::settings::Settings;
 use crate::survey::{self, Surveyed, TERRAFORM, is_a_thing, survey};
 use crate::time::parse_moment;
@@ -142,7 +144,7 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
             claims.extend(tag_claims(value, &stream));
             parent = parent.or_else(|| parent_of(key, value));
         }
-        let (key, at) = &group[0];
+        let (key, _) = &group[0];
         // What exists only in a tool's own books is not infrastructure that could be unclaimed.
         if seen_by.is_empty() && key.place.as_str().starts_with("terraform/") {
             continue;
@@ -152,8 +154,7 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
             (false, true) => Standing::Unclaimed,
             (false, false) => Standing::Claimed,
             (true, _) => {
-                let observers =
-                    surveyed.iter().filter(|one| !one.resources.values().any(|value| value.get(TERRAFORM).is_some()));
+                let observers = surveyed.iter().filter(|one| !one.claims);
                 reason = survey::unseen(observers, &key.kind, key.place.as_str(), survey::sees_everything);
                 if reason.is_none() { Standing::Missing } else { Standing::NotObserved }
             }
@@ -161,7 +162,6 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
         if !claims.is_empty() {
             owned.insert((key.kind.clone(), local_id(&key.kind, &key.id).to_owned()));
         }
-        let _ = at;
         parents.push(parent);
         things.push(Thing {
             canonical_id: key.id.clone(),
@@ -390,12 +390,7 @@ impl Show for Ownership {
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (at, row) in self.rows().iter().enumerate() {
-            writeln!(out, "| {} |", row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>().join(" | "))?;
-            if at == 0 {
-                writeln!(out, "|{}", "---|".repeat(row.len()))?;
-            }
-        }
+        markdown_table(&self.rows(), out)?;
         writeln!(out)?;
         let unclaimed: Vec<&Thing> = self.things.iter().filter(|thing| thing.status == Standing::Unclaimed).collect();
         if !unclaimed.is_empty() {

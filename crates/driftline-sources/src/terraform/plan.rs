@@ -10,7 +10,7 @@ use super::document::Entry;
 use super::naming::{Electorate, Standing, local_place, name};
 use super::room::Room;
 use super::secret::{self, Path};
-use super::{Candidate, Gathering};
+use super::{Candidate, Gathering, NAMELESS, UNREAD};
 use crate::normalize::{Context, Found, NormalizeError, Opened, key, value};
 
 /// What changed since Terraform last looked.
@@ -30,6 +30,11 @@ pub(super) fn take(
     electorate: &Electorate,
     context: &Context,
 ) -> Result<(), NormalizeError> {
+    if entry.kind.is_empty() || entry.address.is_empty() {
+        gathering.listing.problem(document.name.as_str(), NAMELESS);
+        gathering.listing.cover_unless(kind, &local_place(context), Some(UNREAD));
+        return Ok(());
+    }
     let part = |raw: Option<&RawValue>| raw.map(|raw| value(document, raw)).transpose();
     let (before, after) = (part(entry.change.before)?, part(entry.change.after)?);
     let unknown = part(entry.change.after_unknown)?;

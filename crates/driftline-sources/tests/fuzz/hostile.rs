@@ -1,4 +1,5 @@
 //! Documents of any size: as observers write them, and made so that as much as possible comes of them.
+#![expect(clippy::needless_pass_by_value, reason = "documents are put together from parts, and each part is used once")]
 
 use serde_json::{Value as Json, json};
 
@@ -50,6 +51,11 @@ pub(crate) fn true_shaped(target: &Target, size: usize) -> Vec<u8> {
                 "from": arn(at / 2), "to": arn(at), "type": "redrive", "attributes": {"maxReceiveCount": 3},
             })),
         }),
+        "mapped" => json!({"account": ACCOUNT, "where": {"region": "us-east-1"}, "things": fill(size, |at| json!({
+            "id": arn(at), "kind": "AWS::SQS::Queue", "tags": tags(at), "delay": at % 60, "encrypted": true,
+        }))}),
+        "swamp" => json!({"contentType": "application/json", "size": 3, "tags": {"type": "resource", "specName": "s"},
+            "someday": fill(size.min(8 << 10), tags)}),
         "terraform" => json!({"version": 4, "serial": 1, "resources": fill(size, |at| json!({
             "module": format!("module.service[{}]", at % 20), "mode": "managed", "type": "aws_security_group",
             "name": format!("group_{at}"), "provider": "provider[\"registry.terraform.io/hashicorp/aws\"]",
@@ -110,12 +116,26 @@ fn dense(size: usize) -> Vec<(&'static str, Json)> {
     ]
 }
 
+type Documents = Vec<(Target, String, Vec<u8>)>;
+
+/// Adds one.
+fn add(all: &mut Documents, target: Target, what: &str, document: &Json) {
+    all.push((target, what.to_owned(), document.to_string().into_bytes()));
+}
+
 /// What is long once and used often, what is tiny and there often, and what is dense.
-pub(crate) fn documents(size: usize) -> Vec<(Target, String, Vec<u8>)> {
+pub(crate) fn documents(size: usize) -> Documents {
     let mut all = Vec::new();
-    let mut add = |target: Target, what: &str, document: Json| {
-        all.push((target, what.to_owned(), document.to_string().into_bytes()));
-    };
+    placed(size, &mut all);
+    of_terraform(size, &mut all);
+    of_dense(size, &mut all);
+    others(size, &mut all);
+    all
+}
+
+/// Very many things in one place.
+fn placed(size: usize, all: &mut Documents) {
+    let mut add = |target: Target, what: &str, document: Json| add(all, target, what, &document);
     let half = size / 2;
     let long = "x".repeat(half);
     let tiny = |name: &str| fill(half, |at| json!({ name: at.to_string() }));
@@ -143,55 +163,69 @@ pub(crate) fn documents(size: usize) -> Vec<(Target, String, Vec<u8>)> {
         add(targets::DNS, what, head(json!({"zones": tiny("id")})));
         let records = fill(half, |at| json!({"zoneId": at.to_string(), "name": "n", "type": "A"}));
         add(targets::DNS, what, head(json!({"records": records})));
+        let things = fill(half, |at| json!({"id": at.to_string()}));
+        let mapped = json!({"account": account, "kind": "T", "where": {"region": region}, "things": things});
+        add(targets::MAPPED, what, mapped);
         let edges = fill(half / 2, |at| json!({"from": at.to_string(), "to": "1", "type": "t"}));
         add(targets::EVENT_TOPOLOGY, what, head(json!({"nodes": tiny("id"), "edges": edges})));
     }
-    let rule = "r".repeat(half / 200);
-    let places = fill(half, |at| {
-        json!({"resourceId": "i", "resourceType": "T", "complianceType": "C",
-        "configRuleName": if at < 200 { rule.as_str() } else { "r" }, "region": at.to_string()})
-    });
-    add(targets::CONFIG, "a long rule that is cut, in many places", json!({"evaluations": places}));
-    let sets = fill(size, |_| json!({"zoneId": "Z", "name": "n", "type": "A"}));
-    add(targets::DNS, "one record very often", json!({"records": sets}));
+}
 
-    let resource = |more: Json| {
-        let mut resource = json!({"mode": "managed", "type": "aws_vpc", "name": "n", "instances": []});
-        if let (Json::Object(resource), Json::Object(more)) = (&mut resource, more) {
-            resource.extend(more);
-        }
-        json!({"version": 4, "serial": 1, "resources": [resource]})
-    };
+/// A state with one resource in it.
+fn resource(more: Json) -> Json {
+    let mut resource = json!({"mode": "managed", "type": "aws_vpc", "name": "n", "instances": []});
+    if let (Json::Object(resource), Json::Object(more)) = (&mut resource, more) {
+        resource.extend(more);
+    }
+    json!({"version": 4, "serial": 1, "resources": [resource]})
+}
+
+/// A state with one resource of one instance.
+fn attributes(more: Json) -> Json {
+    resource(json!({"instances": [{"attributes": more}]}))
+}
+
+/// What is printed of a state with one resource.
+fn shown(values: Json, marks: Json) -> Json {
+    json!({"format_version": "1.0", "values": {"root_module": {"resources": [{
+            "address": "a.b", "mode": "managed", "type": "a", "values": values, "sensitive_values": marks}]}}})
+}
+
+/// What is printed of a plan with one change.
+fn change(before: Json, after: Json, unknown: Json) -> Json {
+    json!({"format_version": "1.0", "resource_changes": [{"address": "a.b", "mode": "managed", "type": "a",
+            "change": {"actions": ["update"], "before": before, "after": after, "after_unknown": unknown}}]})
+}
+
+/// Names above very many instances, secrets and changes.
+fn of_terraform(size: usize, all: &mut Documents) {
+    let mut add = |target: Target, what: &str, document: Json| add(all, target, what, &document);
+    let half = size / 2;
+    let long = "x".repeat(half);
     let instances = fill(half, |at| json!({ "index_key": at }));
     for name in ["name", "module", "type", "provider"] {
         let state = resource(json!({name: long, "instances": instances}));
         add(targets::TERRAFORM, &format!("a long {name} of many instances"), state);
     }
-    let attributes = |more: Json| resource(json!({"instances": [{"attributes": more}]}));
     let passwords = |count: usize| -> Json {
         (0..count).map(|at| (format!("{at:x}password"), json!("x"))).collect::<serde_json::Map<_, _>>().into()
     };
     add(targets::TERRAFORM, "secrets beneath a long name", attributes(json!({long.as_str(): passwords(half / 18)})));
     let deep = (0..100).fold(passwords(size / 18), |value, _| json!({ "n": value }));
     add(targets::TERRAFORM, "secrets far down", attributes(deep));
-    let shown = |values: Json, marks: Json| {
-        json!({"format_version": "1.0", "values": {"root_module": {"resources": [{
-            "address": "a.b", "mode": "managed", "type": "a", "values": values, "sensitive_values": marks}]}}})
-    };
     let numbers = |size: usize| Json::from(fill(size, |_| json!(0)));
     let marks = |size: usize| Json::from(fill(size, |_| json!(true)));
     let marked = shown(json!({long.as_str(): numbers(half / 4)}), json!({long.as_str(): marks(half)}));
     add(targets::TERRAFORM, "marks beneath a long name", marked);
-    let change = |before: Json, after: Json, unknown: Json| {
-        json!({"format_version": "1.0", "resource_changes": [{"address": "a.b", "mode": "managed", "type": "a",
-            "change": {"actions": ["update"], "before": before, "after": after, "after_unknown": unknown}}]})
-    };
     let ones = |size: usize| Json::from(fill(size, |_| json!(1)));
     let leaves = change(json!({long.as_str(): numbers(half / 2)}), json!({long.as_str(): ones(half / 2)}), json!({}));
     add(targets::TERRAFORM, "changes beneath a long name", leaves);
     add(targets::TERRAFORM, "very many changes", change(numbers(half), ones(half), json!({})));
     add(targets::TERRAFORM, "very much that is not known", change(json!(null), json!(null), marks(size)));
+}
 
+fn of_dense(size: usize, all: &mut Documents) {
+    let mut add = |target: Target, what: &str, document: Json| add(all, target, what, &document);
     for (what, value) in dense(size) {
         add(targets::ADOPT, what, json!({"region": "r", "discovered": {"vpcs": [{"vpcId": "v", "x": value}]}}));
         add(targets::ADOPT, &format!("{what} as items"), json!({"region": "r", "discovered": {"vpcs": value}}));
@@ -214,6 +248,9 @@ pub(crate) fn documents(size: usize) -> Vec<(Target, String, Vec<u8>)> {
         add(targets::TERRAFORM, what, attributes(json!({"id": "i", "x": value})));
         add(targets::TERRAFORM, &format!("{what} as marks"), shown(json!({"x": 1}), json!({"x": value})));
         add(targets::TERRAFORM, &format!("{what} in a change"), change(json!({"x": value}), json!(null), json!({})));
+        add(targets::MAPPED, what, json!({"things": [{"id": "i", "kind": "T", "x": value}]}));
+        add(targets::MAPPED, &format!("{what} as items"), json!({"things": value}));
+        add(targets::SWAMP, what, json!({ "x": value }));
         add(
             targets::PLAIN,
             what,
@@ -221,13 +258,35 @@ pub(crate) fn documents(size: usize) -> Vec<(Target, String, Vec<u8>)> {
             {"canonicalId": "i", "resourceType": "T", "snapshot": {"x": value}}]}),
         );
     }
+}
+
+fn others(size: usize, all: &mut Documents) {
+    let mut add_json = |target: Target, what: &str, document: Json| add(all, target, what, &document);
+    let half = size / 2;
+    let rule = "r".repeat(half / 200);
+    let places = fill(half, |at| {
+        json!({"resourceId": "i", "resourceType": "T", "complianceType": "C",
+        "configRuleName": if at < 200 { rule.as_str() } else { "r" }, "region": at.to_string()})
+    });
+    add_json(targets::CONFIG, "a long rule that is cut, in many places", json!({"evaluations": places}));
+    let sets = fill(size, |_| json!({"zoneId": "Z", "name": "n", "type": "A"}));
+    add_json(targets::DNS, "one record very often", json!({"records": sets}));
+
     let patterns = json!({"schema": "driftline.observation/v1", "source": "s", "resources": [
         {"canonicalId": "i", "resourceType": "T", "snapshot": {}, "sensitive": fill(size, |_| json!("/"))}]});
-    add(targets::PLAIN, "very many patterns", patterns);
+    add_json(targets::PLAIN, "very many patterns", patterns);
+    add_json(targets::SWAMP, "very many tags", json!({"tags": dense(size).remove(4).1}));
+    add_json(targets::SWAMP, "very many exclusions", json!({"datastore": {"exclude": fill(size, |_| json!("")) }}));
+    let bomb: String =
+        (1..12).map(|at| format!("a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 9].join(","))).collect();
+    all.push((
+        targets::SWAMP,
+        "aliases of aliases".into(),
+        format!("a0: &a0 lol\n{bomb}tags: {{type: *a11}}\n").into_bytes(),
+    ));
     all.push((
         targets::PLAIN,
         "one long line".into(),
         lines(size, |_| json!({"canonicalId": "x".repeat(size), "resourceType": "T", "snapshot": {}})),
     ));
-    all
 }

@@ -5,9 +5,11 @@ use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 use std::io::{BufReader, Read};
 
-use driftline_core::{Coverage, KeyRef, Pattern, Properties, PropertiesRef, Value};
+use driftline_core::{Coverage, KeyRef, Pattern, Pointer, Properties, PropertiesRef, Value};
+use driftline_sources::mapped::{Kind, Mapping};
 use driftline_sources::normalize::{Context, Document, Listing, Model, NormalizeError};
 use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
+use driftline_sources::swamp::{Metadata, RepositoryFile};
 use jiff::Timestamp;
 use peak_alloc::PeakAlloc;
 
@@ -22,12 +24,21 @@ pub(crate) const SEPARATOR: u8 = 0x1e;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub name: &'static str,
-    model: Option<Model>,
+    reader: Reader,
     /// Of documents as observers write them, however long.
     pub times: usize,
     /// Of documents that someone made to be the worst.
     pub worst: usize,
     pub apart: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Reader {
+    Model(Model),
+    Mapped,
+    /// The YAML files of a datastore; what swamp's command line prints is opened for every model.
+    Swamp,
+    Plain,
 }
 
 const KB: usize = 1 << 10;
@@ -39,9 +50,13 @@ pub(crate) const DNS: Target = Target::of("dns", Model::Dns, 5, 144);
 pub(crate) const EVENT_TOPOLOGY: Target = Target::of("event_topology", Model::EventTopology, 12, 144);
 pub(crate) const TERRAFORM: Target = Target::of("terraform", Model::Terraform, 4, 336);
 /// Reads lines into a buffer of one megabyte, and hands them on.
-pub(crate) const PLAIN: Target = Target { name: "plain", model: None, times: 3, worst: 40, apart: 1100 * KB };
+pub(crate) const PLAIN: Target = Target { name: "plain", reader: Reader::Plain, times: 3, worst: 40, apart: 1100 * KB };
+pub(crate) const MAPPED: Target =
+    Target { name: "mapped", reader: Reader::Mapped, times: 24, worst: 160, apart: 64 * KB };
+pub(crate) const SWAMP: Target =
+    Target { name: "swamp", reader: Reader::Swamp, times: 64, worst: 64, apart: 4096 * KB };
 
-pub(crate) const ALL: [Target; 7] = [ADOPT, INVENTORY, CONFIG, DNS, EVENT_TOPOLOGY, TERRAFORM, PLAIN];
+pub(crate) const ALL: [Target; 9] = [ADOPT, INVENTORY, CONFIG, DNS, EVENT_TOPOLOGY, TERRAFORM, MAPPED, SWAMP, PLAIN];
 
 pub(crate) fn fuzz_adopt(bytes: &[u8]) {
     ADOPT.run(bytes);
@@ -67,13 +82,21 @@ pub(crate) fn fuzz_terraform(bytes: &[u8]) {
     TERRAFORM.run(bytes);
 }
 
+pub(crate) fn fuzz_mapped(bytes: &[u8]) {
+    MAPPED.run(bytes);
+}
+
+pub(crate) fn fuzz_swamp(bytes: &[u8]) {
+    SWAMP.run(bytes);
+}
+
 pub(crate) fn fuzz_plain(bytes: &[u8]) {
     PLAIN.run(bytes);
 }
 
 impl Target {
     const fn of(name: &'static str, model: Model, times: usize, worst: usize) -> Self {
-        Self { name, model: Some(model), times, worst, apart: 64 * KB }
+        Self { name, reader: Reader::Model(model), times, worst, apart: 64 * KB }
     }
 
     /// Panics, with the reason, where something does not hold.
@@ -85,9 +108,10 @@ impl Target {
 
     /// Whether everything holds.
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), String> {
-        let peak = match self.model {
-            Some(model) => check_model(model, bytes)?,
-            None => check_plain(bytes)?,
+        let peak = match self.reader {
+            Reader::Model(_) | Reader::Mapped => check_normalizer(self.reader, bytes)?,
+            Reader::Swamp => check_swamp(bytes)?,
+            Reader::Plain => check_plain(bytes)?,
         };
         let most = self.worst * bytes.len() + self.apart;
         match peak <= most {
@@ -98,13 +122,17 @@ impl Target {
 
     /// How many bytes it needed at most, and how many resources came of it.
     pub(crate) fn measure(&self, bytes: &[u8]) -> (usize, usize) {
-        match self.model {
-            Some(model) => {
-                let (listings, peak) = normalize(model, bytes, None);
+        match self.reader {
+            Reader::Model(_) | Reader::Mapped => {
+                let (listings, peak) = normalize(self.reader, bytes, None);
                 let count = listings.iter().flatten().map(|listing| listing.resources.len()).sum();
                 (peak, count)
             }
-            None => {
+            Reader::Swamp => {
+                let ((metadata, repository), peak) = measured(|| read_swamp(bytes));
+                (peak, usize::from(metadata.is_ok() || repository.is_ok()))
+            }
+            Reader::Plain => {
                 let (digest, peak) = measured(|| read_plain(bytes));
                 (peak, digest.map_or(0, |digest| digest.resources))
             }
@@ -113,7 +141,10 @@ impl Target {
 
     /// What comes of it, for holding against what came of it written otherwise.
     pub(crate) fn listings(&self, bytes: &[u8]) -> Option<Result<Vec<Listing>, NormalizeError>> {
-        Some(normalize(self.model?, bytes, Some("123456789012")).0)
+        match self.reader {
+            Reader::Model(_) | Reader::Mapped => Some(normalize(self.reader, bytes, Some("123456789012")).0),
+            Reader::Swamp | Reader::Plain => None,
+        }
     }
 }
 
@@ -125,7 +156,7 @@ fn measured<T>(run: impl FnOnce() -> T) -> (T, usize) {
     (outcome, MEMORY.peak_usage().saturating_sub(before))
 }
 
-fn normalize(model: Model, bytes: &[u8], account: Option<&str>) -> (Result<Vec<Listing>, NormalizeError>, usize) {
+fn normalize(reader: Reader, bytes: &[u8], account: Option<&str>) -> (Result<Vec<Listing>, NormalizeError>, usize) {
     let context = Context {
         source: "fuzz".parse().expect("a name"),
         account: account.map(ToOwned::to_owned),
@@ -136,19 +167,61 @@ fn normalize(model: Model, bytes: &[u8], account: Option<&str>) -> (Result<Vec<L
         .zip(parts)
         .map(|(second, bytes)| Document { name: "input", bytes, written_at: Timestamp::from_second(second).ok() })
         .collect();
-    measured(|| model.normalize(&documents, &context))
+    measured(|| match reader {
+        Reader::Model(model) => model.normalize(&documents, &context),
+        _ => map(&documents, &context),
+    })
 }
 
-fn check_model(model: Model, bytes: &[u8]) -> Result<usize, String> {
-    let (first, peak) = normalize(model, bytes, None);
-    let (again, _) = normalize(model, bytes, None);
+/// A list with everything said of each item, or an object whose members have nothing but a state.
+fn map(documents: &[Document<'_>], context: &Context) -> Result<Vec<Listing>, NormalizeError> {
+    let at = |text: &str| text.parse::<Pointer>().ok();
+    let list = Mapping {
+        items: at("/things"),
+        id: at("/id"),
+        kind: Kind::At(at("/kind").expect("a pointer")),
+        account: at("/account"),
+        region: at("/where/region"),
+        snapshot: None,
+        taken_at: at("/taken"),
+        complete: true,
+    };
+    let object =
+        Mapping { items: at(""), id: None, kind: Kind::Named("Thing".into()), snapshot: at("/state"), ..list.clone() };
+    let listing = list.normalize(documents, context).or_else(|_| object.normalize(documents, context))?;
+    Ok(vec![listing])
+}
+
+type Files = (Result<Metadata, String>, Result<RepositoryFile, String>);
+
+fn read_swamp(bytes: &[u8]) -> Files {
+    // Whoever reads the file has seen that it is a text.
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    (
+        Metadata::parse(text).map_err(|error| error.to_string()),
+        RepositoryFile::parse(text).map_err(|error| error.to_string()),
+    )
+}
+
+fn check_swamp(bytes: &[u8]) -> Result<usize, String> {
+    let (first, peak) = measured(|| read_swamp(bytes));
+    // Said in words, because nobody else asks whether two files say the same.
+    match format!("{first:?}") == format!("{:?}", read_swamp(bytes)) {
+        true => Ok(peak),
+        false => Err("the same bytes gave two results".into()),
+    }
+}
+
+fn check_normalizer(reader: Reader, bytes: &[u8]) -> Result<usize, String> {
+    let (first, peak) = normalize(reader, bytes, None);
+    let (again, _) = normalize(reader, bytes, None);
     if first != again {
         return Err("the same bytes gave two results".into());
     }
     drop(again);
     check_result(&first)?;
     drop(first);
-    let (elsewhere, peak_elsewhere) = normalize(model, bytes, Some("123456789012"));
+    let (elsewhere, peak_elsewhere) = normalize(reader, bytes, Some("123456789012"));
     check_result(&elsewhere)?;
     Ok(peak.max(peak_elsewhere))
 }
@@ -268,12 +341,13 @@ impl Sink for Thorough {
 
 fn read_plain(bytes: &[u8]) -> Result<Digest, String> {
     let mut sink = Checked::default();
-    finish(plain::read(bytes, &mut sink), sink)
+    let outcome = plain::read(bytes, &mut sink);
+    finish(&outcome, &sink)
 }
 
-fn finish(outcome: Result<(), ReadError<Infallible>>, sink: Checked) -> Result<Digest, String> {
+fn finish(outcome: &Result<(), ReadError<Infallible>>, sink: &Checked) -> Result<Digest, String> {
     match outcome {
-        Ok(()) => Ok(Digest { hash: sink.hasher.finish(), ..sink.digest }),
+        Ok(()) => Ok(Digest { hash: sink.hasher.finish(), ..sink.digest.clone() }),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -289,14 +363,14 @@ fn check_plain(bytes: &[u8]) -> Result<usize, String> {
     if *headers > 1 || (outcome.is_ok() && *headers == 0) {
         return Err(format!("there were {headers} headers"));
     }
-    if finish(outcome, thorough.0) != first {
+    if finish(&outcome, &thorough.0) != first {
         return Err("the same bytes gave two results".into());
     }
     // A pipe gives what it has: a few bytes at a time must mean the same.
     if bytes.len() <= 2 * KB {
         let mut sink = Checked::default();
         let outcome = plain::read(BufReader::with_capacity(3, Trickle(bytes)), &mut sink);
-        if finish(outcome, sink) != first {
+        if finish(&outcome, &sink) != first {
             return Err("read in small pieces it gave another result".into());
         }
     }

@@ -15,3 +15,5 @@ mod judging;
 mod reliability;
 mod story;
 mod support;
+mod swamp;
+mod terraform;
