@@ -106,7 +106,10 @@ impl Mapping {
         };
         let id = match &self.id {
             Some(at) => at.find(item).and_then(word).ok_or_else(|| format!("it has no id at `{at}`"))?,
-            None => name.map(ToOwned::to_owned).ok_or("only members of an object have a name to be their id")?,
+            None => name
+                .filter(|name| !name.is_empty())
+                .map(ToOwned::to_owned)
+                .ok_or("only members of an object have a name to be their id")?,
         };
         let kind = match &self.kind {
             Kind::Named(kind) => kind.clone(),
@@ -193,6 +196,14 @@ mod tests {
         let listing = read(&mapping(), &text).unwrap();
         assert_eq!(keys(&listing), ["Thing aws/1/r b"]);
         assert!(listing.problems[0].message.contains("longer than 256 bytes"), "{:?}", listing.problems);
+    }
+
+    #[test]
+    fn a_member_without_a_name_has_no_id() {
+        let mapping = Mapping { id: None, ..mapping() };
+        let listing = read(&mapping, r#"{"things":{"":{},"a":{}}}"#).unwrap();
+        assert_eq!(keys(&listing), ["Thing aws/9/global a"]);
+        assert!(!listing.coverage.is_complete("Thing", "anywhere"), "what was left out is not gone");
     }
 
     #[test]

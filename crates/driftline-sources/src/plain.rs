@@ -306,13 +306,15 @@ struct ExtentForm {
 
 impl ExtentForm {
     fn resolve(self) -> Result<(Extent, Outcome), String> {
-        let place = if let Some(place) = self.place {
-            place
-        } else {
+        if self.r#type.is_empty() {
+            return Err("an extent has no `type`".to_owned());
+        }
+        let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let place = filled(self.place).unwrap_or_else(|| {
             let mut place = String::new();
-            write_place(self.account.as_deref(), self.region.as_deref(), "", &mut place);
+            write_place(filled(self.account).as_deref(), filled(self.region).as_deref(), "", &mut place);
             place
-        };
+        });
         let outcome = match self.outcome.as_str() {
             "complete" => Outcome::Complete,
             "partial" => Outcome::Partial { reason: self.reason.unwrap_or_else(|| "no reason was given".into()) },
@@ -377,8 +379,9 @@ struct Text {
 }
 
 impl Text {
+    /// An empty one says as little as none: a place made of it would be another than everybody else's.
     fn get(&self) -> Option<&str> {
-        self.given.then_some(self.text.as_str())
+        self.given.then_some(self.text.as_str()).filter(|text| !text.is_empty())
     }
 }
 
@@ -681,6 +684,21 @@ mod tests {
         let found = collect(text).unwrap();
         assert_eq!(found.seen, ["T - x {} "]);
         assert_eq!(found.header.unwrap().coverage, None);
+    }
+
+    #[test]
+    fn an_empty_place_account_or_region_says_as_little_as_none() {
+        let arn = "arn:aws:lambda:us-east-1:1:function:f";
+        for given in [r#""place":"","#, r#""account":"","region":"","#, ""] {
+            let line = format!(r#"{{{given}"canonicalId":"{arn}","resourceType":"T","snapshot":{{}}}}"#);
+            assert_eq!(collect(&format!("{HEADER}\n{line}")).unwrap().seen, [format!("T aws/1/us-east-1 {arn} {{}} ")]);
+            let extent = format!(r#"[{{{given}"type":"T","outcome":"complete"}}]"#);
+            let header = collect(&HEADER.replace("\"complete\"", &extent)).unwrap().header.unwrap();
+            assert!(header.coverage.unwrap().is_complete("T", "-"), "{given}");
+        }
+        let error =
+            collect(&HEADER.replace("\"complete\"", r#"[{"type":"","outcome":"complete"}]"#)).err().unwrap_or_default();
+        assert!(error.contains("an extent has no `type`"), "{error}");
     }
 
     #[test]
