@@ -14,6 +14,9 @@ use crate::normalize::{Context, Document, Listing, NormalizeError, Opened, TRUNC
 /// The scope of the broad listings.
 pub const SCAN: &str = "scan";
 
+/// What a scan says of its reach when it sees everything.
+const FULL: &str = "full";
+
 /// What an inventory calls a type, the type, the member that names a thing, and how many the observer lists at most
 /// without saying that it stopped there (ten pages).
 const TYPES: &[(&str, &str, &str, usize)] = &[
@@ -101,7 +104,9 @@ impl Scan {
         let listing = self.listing.get_or_insert_with(|| Listing::scoped(SCAN));
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
         self.backends.insert(basis(source, raw.coverage.as_deref()));
-        if let Some(note) = raw.source_note.as_deref().filter(|note| !note.is_empty()) {
+        // Every scan has a note. Of one that sees everything it tells only which index was asked.
+        let sees_less = raw.coverage.as_deref() != Some(FULL);
+        if let Some(note) = raw.source_note.as_deref().filter(|note| sees_less && !note.is_empty()) {
             listing.problem(source, note);
         }
         let mut places = BTreeSet::new();
@@ -163,7 +168,7 @@ fn basis(source: &str, coverage: Option<&str>) -> String {
 
 /// Whether a listing on this basis would have everything that there is.
 pub fn sees_everything(basis: Option<&str>) -> bool {
-    basis.is_none_or(|basis| basis.split(" + ").all(|one| one.ends_with("(full)")))
+    basis.is_none_or(|basis| basis.split(" + ").all(|one| one.ends_with(&format!("({FULL})"))))
 }
 
 fn take_attributes(

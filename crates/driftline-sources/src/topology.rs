@@ -68,9 +68,17 @@ struct Node {
     document: String,
 }
 
+/// How the observer calls a node, and where that is a name: an ARN is one everywhere, while rules and endpoints
+/// outside have equal names in every region.
+type NodeName = (String, String);
+
+fn node_name(id: &str, place: &str) -> NodeName {
+    (id.to_owned(), if is_arn(id) { String::new() } else { place.to_owned() })
+}
+
 #[derive(Default)]
 struct Graph {
-    nodes: BTreeMap<String, Node>,
+    nodes: BTreeMap<NodeName, Node>,
     /// By where and what, how many nodes came.
     counts: BTreeMap<(String, &'static str), usize>,
     rules_by_bus: BTreeMap<(String, String), usize>,
@@ -160,17 +168,18 @@ impl Graph {
             }
             let key = node_key(&id, kind, at);
             let node = Node { key, value, out: Vec::new(), document: document.name.clone() };
-            match self.nodes.get(&id) {
+            let name = node_name(&id, &place);
+            match self.nodes.get(&name) {
                 Some(known) if known.value != node.value => {
                     // Two graphs that border on each other both have the node; the one that it belongs to says more.
                     if size(&node.value) > size(&known.value)
                         || (size(&node.value) == size(&known.value) && node.value < known.value)
                     {
-                        self.nodes.insert(id, node);
+                        self.nodes.insert(name, node);
                     }
                 }
                 Some(_) => {}
-                None => drop(self.nodes.insert(id, node)),
+                None => drop(self.nodes.insert(name, node)),
             }
         }
         let nameless = listing.nameless(&document.name, "of a graph", "id", nameless);
@@ -199,8 +208,10 @@ impl Graph {
                 nameless += 1;
                 continue;
             };
-            let end =
-                |id: &str| self.nodes.get(id).map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone());
+            let end = |id: &str| {
+                let known = self.nodes.get(&node_name(id, &place));
+                known.map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone())
+            };
             let (from_id, to_id) = (end(from), end(to));
             let attributes = edge.get("attributes").cloned().unwrap_or_else(|| Value::Object(BTreeMap::new()));
             // Two targets of one rule may be the same queue, and two mappings the same pair: they have names.
@@ -215,7 +226,7 @@ impl Graph {
             ]);
             let seen = self.edges.insert(key(EDGE, &place, &id), (whole, document.name.clone()));
             if seen.is_none()
-                && let Some(node) = self.nodes.get_mut(from)
+                && let Some(node) = self.nodes.get_mut(&node_name(from, &place))
             {
                 node.out.push(Value::from([
                     ("to", to_id.as_str().into()),

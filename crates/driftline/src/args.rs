@@ -50,7 +50,7 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The whole story in one go: observe, baseline, change, drift, velocity. Leaves a store to explore.
-    Demo,
+    Demo(DemoArgs),
     /// Take one observation and commit it as a new version.
     #[command(subcommand)]
     Observe(Observe),
@@ -84,6 +84,13 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Write the documents that the demo observes into this new folder, say how to observe them, and do nothing else.
+    #[arg(long, value_name = "FOLDER", env = "DRIFTLINE_DOCUMENTS")]
+    pub documents: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

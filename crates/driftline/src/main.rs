@@ -6,6 +6,10 @@ mod baseline;
 mod config;
 mod demo;
 mod demo_data;
+mod demo_documents;
+mod demo_relations;
+#[cfg(test)]
+mod demo_tests;
 mod documents;
 mod drift;
 mod error;
@@ -67,7 +71,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Diff(args) => return drift::diff(settings, &args),
         Command::Orphans(args) => return orphans::run(settings, &args),
         Command::Ownership(args) => ownership::run(settings, &args)?,
-        Command::Demo => demo::run(settings)?,
+        Command::Demo(args) => demo::run(settings, &args)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,
         Command::Explain(args) => explain::explain(settings, &args)?,
