@@ -274,3 +274,27 @@ fn take_type(
     listing.cover(kind, &at.place(kind), outcome);
     Ok(())
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// Every scan has a note; only that of a lesser one is worth a warning.
+    #[test]
+    fn a_note_is_a_problem_where_the_scan_sees_less_than_everything() {
+        let problems = |source: &str, coverage: &str| {
+            let text = format!(
+                r#"{{"source": "{source}", "sourceNote": "queried in us-east-1", "coverage": "{coverage}",
+                    "region": "us-east-1", "truncated": false, "resources": []}}"#
+            );
+            let context =
+                Context { source: "inventory".parse().unwrap(), account: Some("1".into()), partition: "aws".into() };
+            let document = Document { name: "scan", bytes: text.as_bytes(), written_at: None };
+            normalize(&[document], &context).unwrap().remove(0).problems.len()
+        };
+        assert_eq!(problems("resource-explorer", "full"), 0);
+        assert_eq!(problems("config", "config-tracked"), 1);
+        assert_eq!(problems("tag-api", "tagged-only"), 1);
+    }
+}

@@ -43,6 +43,11 @@ const NODES: &[(&str, &str, Option<usize>)] = &[
     ("Unknown", UNKNOWN, None),
 ];
 
+/// The types of nodes.
+pub fn node_kinds() -> impl Iterator<Item = &'static str> {
+    NODES.iter().map(|(_, kind, _)| *kind)
+}
+
 const RULE_PREFIX: &str = "eventbridge:rule:";
 const ONLY_AS_ENDS: &str = "the observer sees these only where an edge begins or ends";
 
@@ -294,5 +299,42 @@ fn size(value: &Value) -> usize {
         Value::Array(items) => items.iter().map(|item| 1 + size(item)).sum(),
         Value::Null => 0,
         _ => 1,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn graph(region: &str, target: &str) -> String {
+        let rule = "eventbridge:rule:default/nightly";
+        format!(
+            r#"{{"accountId": "123456789012", "region": "{region}", "nodes": [
+                {{"id": "{rule}", "type": "EventBridgeRule", "accountId": "unknown", "region": "{region}", "name": "nightly"}},
+                {{"id": "{target}", "type": "Lambda", "name": "f"}}],
+              "edges": [{{"from": "{rule}", "to": "{target}", "type": "targets", "attributes": {{"targetId": "1"}}}}]}}"#
+        )
+    }
+
+    /// What the observer calls a rule has neither account nor region in it.
+    #[test]
+    fn rules_of_one_name_in_two_regions_are_two() {
+        let targets = ["us-east-1", "eu-west-1"].map(|at| (at, format!("arn:aws:lambda:{at}:123456789012:function:f")));
+        let texts = targets.clone().map(|(region, target)| graph(region, &target));
+        let documents =
+            [0, 1].map(|at| Document { name: targets[at].0, bytes: texts[at].as_bytes(), written_at: None });
+        let context = Context { source: "events".parse().unwrap(), account: None, partition: "aws".into() };
+        let listing = normalize(&documents, &context).unwrap().remove(0);
+        for (region, target) in &targets {
+            let place = format!("aws/123456789012/{region}");
+            let rule = format!("arn:aws:events:{region}:123456789012:rule/nightly");
+            let found = listing.resources[&key("AWS::Events::Rule", &place, &rule)].properties.to_value();
+            let out = found.get("out").and_then(Value::as_array).unwrap_or_default();
+            assert_eq!(out.iter().filter_map(|edge| text(edge, "to")).collect::<Vec<_>>(), [target], "{region}");
+            let edge = format!("{rule} -[targets 1]-> {target}");
+            assert!(listing.resources.contains_key(&key(EDGE, &place, &edge)), "{region}");
+        }
+        assert_eq!(listing.resources.len(), 6);
     }
 }

@@ -107,7 +107,11 @@ fn store_flag(settings: &Settings) -> String {
 /// As a shell takes it for one word.
 fn quoted(text: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@%".contains(char);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 fn drift_args() -> DriftArgs {
@@ -156,9 +160,8 @@ fn commit(settings: &Settings, (pass, taken_at): (Pass, Timestamp)) -> CommandRe
     let mut count = 0;
     for (model, name) in SOURCES {
         let of = written.iter().filter(|document| document.model == model);
-        let of: Vec<Document<'_>> = of
-            .map(|it| Document { name: &it.name, bytes: it.text.as_bytes(), written_at: Some(taken_at) })
-            .collect();
+        let of: Vec<Document<'_>> =
+            of.map(|it| Document { name: &it.name, bytes: it.text.as_bytes(), written_at: Some(taken_at) }).collect();
         let source: driftline_core::SourceName = name.parse().expect("a name written in `SOURCES`");
         let context = Context { source: source.clone(), account: Some(ACCOUNT.into()), partition: "aws".into() };
         let listings = model.normalize(&of, &context).map_err(|error| CommandError::new(error.to_string()))?;

@@ -81,6 +81,8 @@ struct Row(Kind, &'static [usize], Words, Words);
 const FUNCTION_WORDS: Words = &["handler", "worker", "authorizer", "webhook"];
 const FUNCTIONS: &[usize] = &[62, 34, 18];
 
+const INSTANCE_WORDS: Words = &["web", "app", "batch"];
+
 /// How many VPCs each region has, apart from the stack's.
 const VPCS: [usize; 3] = [6, 4, 3];
 
@@ -94,7 +96,7 @@ const ESTATE: &[Row] = &[
     Row(DATABASE, &[22, 14, 8], &["db", "replica"], &[]),
     Row(DATABASE_SUBNETS, &[4, 3, 2], &["subnets"], &[]),
     Row(SECRET, &[12, 7, 3], &["db-password"], &[]),
-    Row(INSTANCE, &[104, 64, 28], &["web", "app", "batch"], &[]),
+    Row(INSTANCE, &[104, 64, 28], INSTANCE_WORDS, &[]),
     Row(VOLUME, &[74, 46, 20], &["root", "data"], &[]),
     Row(TABLE, &[43, 28, 10], &["state", "sessions", "events"], &[]),
     Row(FUNCTION, FUNCTIONS, FUNCTION_WORDS, &["fn"]),
@@ -250,6 +252,11 @@ impl Thing {
     /// Another thing of the same region.
     pub(crate) fn other(&self, kind: Kind, name: impl Into<String>) -> Thing {
         Thing { kind, name: name.into(), ..self.clone() }
+    }
+
+    /// The instance of the same number, of which there are more than of anything that is attached to one.
+    pub(crate) fn instance(&self) -> Thing {
+        self.other(INSTANCE, service_name(self.number, INSTANCE_WORDS))
     }
 
     /// The VPC it lives in, and the second number of that VPC's addresses.

@@ -193,7 +193,8 @@ fn adopted(thing: &Thing) -> Value {
             status: thing.moving("status").pick(&["Complete", "Complete", "Complete", "Modifying"]),
         },
         _ => {
-            let rotated = thing.now.ago(SignedDuration::from_mins(thing.moving("rotation").below(10_000).cast_signed()));
+            let rotated =
+                thing.now.ago(SignedDuration::from_mins(thing.moving("rotation").below(10_000).cast_signed()));
             let rotated = if thing.number == 0 { Value::Null } else { rotated.into() };
             object! {
                 name: name, arn: thing.id(), description: "Rotated by itself", lastChangedDate: rotated,
@@ -273,13 +274,12 @@ fn inventoried(thing: &Thing) -> Value {
         },
         FUNCTION => function(thing),
         _ => {
-            let instance = things_in(INSTANCE, thing.region, thing.now)[thing.number].short_id();
             let device = if name.contains("root") { "/dev/xvda" } else { "/dev/sdf" };
             let state = moving.pick(&["attached", "attached", "attached", "busy"]);
             object! {
                 volumeId: id, volumeType: "gp3", size: dice.pick(&[8_u64, 100, 500]), state: "in-use",
                 availabilityZone: thing.zone(), encrypted: dice.pick(&[true, true, false]), isAttached: true,
-                attachments: vec![object! { instanceId: instance, device: device, state: state }],
+                attachments: vec![object! { instanceId: thing.instance().short_id(), device: device, state: state }],
                 createTime: dice.date(), tags: tags(thing),
             }
         }
@@ -291,9 +291,10 @@ fn function(thing: &Thing) -> Value {
     let timeout = dice.pick(&[10, 15, 60, 300]);
     // The first intervention.
     let timeout = if thing.is_of_the_stack() { thing.before_and_after(3, 30) } else { timeout };
-    // Some are deployed again as they are.
+    // Some are deployed again as they are; the stack's only with its new timeout.
     let (first, mut again) = (dice.date(), thing.moving("deployed"));
-    let modified = if again.below(4) == 0 { again.date() } else { first };
+    let modified = if thing.is_of_the_stack() { thing.now.pass == Pass::Drifted } else { again.below(4) == 0 };
+    let modified = if modified { again.date() } else { first };
     let vpc = dice.pick(&[true, false, false]) && !thing.is_of_the_stack();
     let layer = |layer: &str, size: u64| {
         let arn = format!("arn:aws:lambda:{}:{ACCOUNT}:layer:{layer}:{}", thing.region, size % 40);

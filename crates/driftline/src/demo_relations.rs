@@ -93,7 +93,8 @@ pub(crate) fn records_document(zones: &[Zone], now: Now) -> Value {
     let records: Vec<(&Zone, &Record)> =
         zones.iter().flat_map(|zone| zone.records.iter().map(move |record| (zone, record))).collect();
     let item = |(zone, Record(name, kind, values, is_alias)): &(&Zone, &Record)| {
-        let alias = || object! { dnsName: values[0].as_str(), hostedZoneId: "Z35SXDOTRQ7X7K", evaluateTargetHealth: false };
+        let alias =
+            || object! { dnsName: values[0].as_str(), hostedZoneId: "Z35SXDOTRQ7X7K", evaluateTargetHealth: false };
         object! {
             zoneId: zone.thing.short_id(), zoneName: zone.thing.name.as_str(), name: name.as_str(), type: *kind,
             ttl: if *is_alias { Value::Null } else { 300_u64.into() },
@@ -253,8 +254,7 @@ pub(crate) fn graph(region: &'static str, now: Now) -> Value {
     for (queue, how, function) in of("eventSource") {
         let uuid = Thing { kind: KEY, ..function.clone() }.short_id();
         let (from, to) = (queue.id(), graph.node(&function, nothing()));
-        let attributes =
-            object! { uuid: uuid, state: "Enabled", batchSize: 10_u64, bisectOnError: Value::Null };
+        let attributes = object! { uuid: uuid, state: "Enabled", batchSize: 10_u64, bisectOnError: Value::Null };
         graph.edge(&from, &to, how, attributes);
     }
     let stats = graph.stats();

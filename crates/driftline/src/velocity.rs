@@ -45,7 +45,7 @@ pub(crate) fn compute(
         for happened in store.happened(stream, since, now, &settings.rules.book)? {
             // Something new is not drift of what was there; what rules excuse did not happen either.
             let counts = match happened.op {
-                Op::Remove => true,
+                Op::Remove => happened.comparison.excused.is_empty(),
                 Op::Change => !happened.comparison.changes.is_empty(),
                 _ => false,
             };
