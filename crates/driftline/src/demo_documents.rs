@@ -291,10 +291,13 @@ fn function(thing: &Thing) -> Value {
     let timeout = dice.pick(&[10, 15, 60, 300]);
     // The first intervention.
     let timeout = if thing.is_of_the_stack() { thing.before_and_after(3, 30) } else { timeout };
-    // Some are deployed again as they are; the stack's only with its new timeout.
+    // Some are deployed again as they are; the stack's function only with its new timeout.
     let (first, mut again) = (dice.date(), thing.moving("deployed"));
-    let modified = if thing.is_of_the_stack() { thing.now.pass == Pass::Drifted } else { again.below(4) == 0 };
-    let modified = if modified { again.date() } else { first };
+    let modified = match thing.is_of_the_stack() {
+        true if thing.now.pass == Pass::Drifted => thing.now.ago(SignedDuration::from_mins(20)),
+        false if again.below(4) == 0 => again.date(),
+        _ => first,
+    };
     let vpc = dice.pick(&[true, false, false]) && !thing.is_of_the_stack();
     let layer = |layer: &str, size: u64| {
         let arn = format!("arn:aws:lambda:{}:{ACCOUNT}:layer:{layer}:{}", thing.region, size % 40);
