@@ -8,7 +8,11 @@ use driftline_core::Value;
 use driftline_sources::normalize::Model;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::demo_data::*;
+use crate::demo_data::{
+    ACCOUNT, BALANCER, BUCKET, CLUSTER, DATABASE, DATABASE_SUBNETS, FUNCTION, FUNCTION_LOGS, GATEWAY, GLOBAL, INSTANCE,
+    KEY, Kind, Now, Pass, QUEUE, REGIONS, ROLE, ROUTE_TABLE, SECRET, SECURITY_GROUP, STACK, SUBNET, TABLE, TASK_LOGS,
+    TOPIC, Thing, USER, VOLUME, VPC, ZONES, service_name, things, things_in,
+};
 use crate::demo_relations::{Zone, graph, orphans_document, records_document, zones_document};
 
 macro_rules! object {
@@ -68,10 +72,14 @@ fn reorder(value: &mut Value, pass: Pass) {
                 Pass::Unchanged => items.reverse(),
                 Pass::Drifted => items.rotate_left(third),
             }
-            items.iter_mut().for_each(|item| reorder(item, pass));
+            for item in items {
+                reorder(item, pass);
+            }
         }
         Value::Object(members) => {
-            members.iter_mut().filter(|(name, _)| *name != "layers").for_each(|(_, member)| reorder(member, pass));
+            for (_, member) in members.iter_mut().filter(|(name, _)| *name != "layers") {
+                reorder(member, pass);
+            }
         }
         _ => {}
     }
@@ -92,7 +100,7 @@ pub(crate) fn fetched(now: Now) -> String {
     now.ago(SignedDuration::ZERO)
 }
 
-/// What belongs to the stack says so, as CloudFormation tags it.
+/// What belongs to the stack has the tags that stacks give.
 fn tags(thing: &Thing) -> Value {
     if thing.is_of_the_stack() {
         return Value::from([

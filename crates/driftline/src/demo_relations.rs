@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::Value;
 
-use crate::demo_data::*;
+use crate::demo_data::{
+    ACCOUNT, ADDED_TARGET, BALANCER, DANGLING, FLOW, FLOWS, GLOBAL, KEY, Kind, Now, PRIVATE_ZONE, Pass, QUEUE, REGIONS,
+    RULE, STACK, STACK_FLOW, STACK_ZONE, Step, TOPIC, Thing, VPC, ZONE, service_name, things_in,
+};
 use crate::demo_documents::{fetched, number, object, tally};
 
 /// A zone, and what is in it.
