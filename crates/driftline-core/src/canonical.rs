@@ -100,6 +100,24 @@ impl From<PropertiesRef<'_>> for Properties {
     }
 }
 
+impl<'a> PropertiesRef<'a> {
+    /// A member of the outermost object that is a text, without decoding the rest.
+    pub fn text(self, wanted: &str) -> Option<&'a str> {
+        let mut decoder = Decoder(self.0);
+        if decoder.byte() != b'{' {
+            return None;
+        }
+        while decoder.byte() == b':' {
+            let name = decoder.text();
+            if name == wanted {
+                return (decoder.byte() == b's').then(|| decoder.text());
+            }
+            decoder.skip();
+        }
+        None
+    }
+}
+
 impl PropertiesRef<'_> {
     pub fn id(self) -> ContentId {
         let digest = content_hasher().chain_update(self.0).finalize();
@@ -221,6 +239,27 @@ impl<'a> Decoder<'a> {
                 self.0 = rest;
                 Number::from_f64(f64::from_bits(u64::from_be_bytes(*bits))).expect("only finite doubles are encoded")
             }
+        }
+    }
+
+    fn skip(&mut self) {
+        match self.byte() {
+            b's' => drop(self.text()),
+            b'p' | b'm' => drop(self.varint()),
+            b'd' => self.0 = &self.0[8..],
+            b'[' => {
+                while self.0[0] != b']' {
+                    self.skip();
+                }
+                self.byte();
+            }
+            b'{' => {
+                while self.byte() == b':' {
+                    self.text();
+                    self.skip();
+                }
+            }
+            _ => {}
         }
     }
 
@@ -500,6 +539,19 @@ pub(crate) mod tests {
 
     /// Accepting a new value here re-addresses every store ever written: every resource looks changed once.
     /// That is a new format version, never a test to update.
+    #[test]
+    fn a_text_is_found_without_decoding_what_is_around_it() {
+        let value: Value = serde_json::from_str(
+            r#"{"a":{"id":"inner","n":[1,-2,3.5,"x",{"y":null}]},"b":"second","c":7,"id":"outer","z":true}"#,
+        )
+        .unwrap();
+        let properties = Properties::new(&value);
+        for (name, expected) in [("id", Some("outer")), ("b", Some("second")), ("c", None), ("a", None), ("x", None)] {
+            assert_eq!(properties.as_ref().text(name), expected, "{name}");
+        }
+        assert_eq!(Properties::new(&Value::Null).as_ref().text("id"), None);
+    }
+
     #[test]
     fn the_content_id_of_a_known_value_is_pinned() {
         let golden = value(

@@ -139,4 +139,53 @@ mod tests {
         assert_eq!(status(None, Some(2), true, &book), Some(Status::InSync));
         assert_eq!(status(Some(1), None, true, &book), Some(Status::Drifted));
     }
+
+    #[test]
+    fn what_differs_between_two_backends_is_not_checked_and_what_is_equal_is_in_sync() {
+        let one = Coverage::complete().on_basis(Some("explorer".into()));
+        let other = Coverage::complete().on_basis(Some("tags".into()));
+        let (a, b) = (Value::from(1i64), Value::from(2i64));
+        let none = RuleBook::default();
+        let mut told = Vec::new();
+        for (expected, live) in [(Some(&a), Some(&b)), (Some(&a), None), (None, Some(&a)), (Some(&a), Some(&a))] {
+            let sides = (Side { value: expected, coverage: &one }, Side { value: live, coverage: &other });
+            let judgement = judge(KEY, "s", &sides.0, &sides.1, &none).expect("one side has it");
+            told.push((judgement.status, judgement.reason.is_some_and(|reason| reason.contains("another backend"))));
+        }
+        let not_checked = (Status::NotChecked, true);
+        assert_eq!(told, [not_checked, not_checked, not_checked, (Status::InSync, false)]);
+    }
+
+    #[test]
+    fn a_finding_that_is_gone_is_resolved_and_anything_else_that_is_gone_is_deleted() {
+        let rule = |path: &str, findings: Vec<Value>| Rule {
+            subject: Subject::default(),
+            path: path.parse().expect("a pattern"),
+            kind: RuleKind::Resolved(findings),
+            origin: Origin::Builtin,
+            reason: "a test says so".into(),
+        };
+        let book = RuleBook::new(vec![rule("/rules/*", vec!["BAD".into()]), rule("/orphan", Vec::new())]);
+        let complete = Coverage::complete();
+        let told = |expected: &str, live: Option<&str>| {
+            let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+            let (expected, live) = (read(expected), live.map(read));
+            let sides = (
+                Side { value: Some(&expected), coverage: &complete },
+                Side { value: live.as_ref(), coverage: &complete },
+            );
+            let judgement = judge(KEY, "s", &sides.0, &sides.1, &book).expect("it was there");
+            (judgement.status, judgement.kind)
+        };
+        let resolved = (Status::InSync, Some(DriftKind::Resolved));
+        assert_eq!(told(r#"{"rules":{"a":"BAD","b":"BAD"}}"#, None), resolved);
+        assert_eq!(told(r#"{"rules":{"a":"BAD","b":"BAD"}}"#, Some(r#"{"rules":{"a":"BAD"}}"#)), resolved);
+        assert_eq!(told(r#"{"orphan":1}"#, None), resolved);
+        let (modified, deleted) = (Some(DriftKind::Modified), Some(DriftKind::Deleted));
+        assert_eq!(told(r#"{"rules":{"a":"GOOD"}}"#, Some(r#"{"rules":{"a":"BAD"}}"#)), (Status::Drifted, modified));
+        assert_eq!(told(r#"{"rules":{"a":"BAD"},"x":1}"#, Some(r#"{"rules":{}}"#)), (Status::Drifted, modified));
+        assert_eq!(told(r#"{"rules":{"a":"BAD","b":"GOOD"}}"#, None), (Status::Drifted, deleted));
+        assert_eq!(told(r#"{"rules":{}}"#, None), (Status::Drifted, deleted), "nothing was found in it");
+        assert_eq!(told("{}", None), (Status::Drifted, deleted));
+    }
 }

@@ -1,6 +1,6 @@
 //! One pass of one source: the only thing that observers and the rest of Driftline share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use crate::canonical::Properties;
 use crate::coverage::Coverage;
 use crate::key::ResourceKey;
 use crate::name::StreamId;
+use crate::value::Value;
 
 /// A thing as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,5 +67,22 @@ impl Observation {
 
     pub fn get(&self, key: &ResourceKey) -> Option<&Properties> {
         self.resources.get(key)
+    }
+}
+
+/// One pass of a stream as a version keeps it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass<'a> {
+    /// Everything that is known, whether this pass saw it or an earlier one.
+    pub resources: &'a BTreeMap<ResourceKey, Value>,
+    /// What only an earlier one saw.
+    pub unseen: &'a BTreeSet<ResourceKey>,
+    pub coverage: &'a Coverage,
+}
+
+impl<'a> Pass<'a> {
+    /// What this pass itself saw.
+    pub fn seen(&self, key: &ResourceKey) -> Option<&'a Value> {
+        self.resources.get(key).filter(|_| !self.unseen.contains(key))
     }
 }

@@ -75,6 +75,52 @@ pub fn windows(
     result
 }
 
+/// What one pass of a source did to the resources of a type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    pub total: u64,
+    /// How many changed, went or came back, and it counts.
+    pub changed: u64,
+    /// Of those, how many are now as they were at some earlier pass.
+    pub returned: u64,
+}
+
+/// A type whose rate says more about how it is observed than about the infrastructure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Noise {
+    pub passes: usize,
+    /// In how many of them much of it changed.
+    pub noisy_passes: usize,
+    /// The share that changes in the middle one of the passes.
+    pub usual_rate: f64,
+    /// The share of changes that only brought back what was there before.
+    pub returned_rate: f64,
+}
+
+/// From how many passes on something can be told.
+const ENOUGH_PASSES: usize = 3;
+/// Much of a type is this share of it.
+const MUCH: f64 = 0.1;
+
+/// Whether a type changes without anyone changing it: much of it in nearly every pass, or back and forth.
+pub fn noise(passes: &[Pass]) -> Option<Noise> {
+    let mut rates: Vec<f64> =
+        passes.iter().map(|pass| Rate::new(pass.changed, pass.total.max(pass.changed)).drift_rate).collect();
+    if rates.len() < ENOUGH_PASSES {
+        return None;
+    }
+    rates.sort_by(f64::total_cmp);
+    let usual_rate = rates[rates.len() / 2];
+    let noisy_passes = rates.iter().filter(|rate| **rate >= MUCH).count();
+    let (changed, returned) = passes.iter().fold((0, 0), |(a, b), pass| (a + pass.changed, b + pass.returned));
+    let returned_rate = Rate::new(returned, changed).drift_rate;
+    let steady = noisy_passes * 4 >= passes.len() * 3;
+    // The first change of each never is a return, so half of all is back and forth.
+    let back_and_forth = returned_rate >= 0.5 && noisy_passes * 2 >= passes.len();
+    (steady || back_and_forth).then_some(Noise { passes: passes.len(), noisy_passes, usual_rate, returned_rate })
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -107,5 +153,29 @@ mod tests {
         assert_eq!(show("last24h", "B"), (0, 0, 0));
         assert_eq!(show("last30d", "B"), (1, 1, 1));
         assert!((windows["last7d"]["A"].rate.drift_rate - 0.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_type_that_changes_in_every_pass_or_back_and_forth_is_noisy_and_one_that_was_worked_on_is_not() {
+        let passes = |changed: &[u64], returned: u64| -> Vec<Pass> {
+            let last = changed.len() - 1;
+            let pass = |(at, changed): (usize, &u64)| Pass {
+                total: 67,
+                changed: *changed,
+                returned: if at == last { returned } else { 0 },
+            };
+            changed.iter().enumerate().map(pass).collect()
+        };
+        for (changed, returned, noisy) in [
+            (&[46, 45, 47, 46][..], 0, true),
+            (&[46, 0, 45, 0, 46, 0], 92, true),
+            (&[46, 0, 0, 0], 0, false),
+            (&[1, 1, 1, 1], 0, false),
+            (&[1, 1, 1, 1], 4, false),
+            (&[46, 46], 46, false),
+            (&[0, 0, 0, 0], 0, false),
+        ] {
+            assert_eq!(noise(&passes(changed, returned)).is_some(), noisy, "{changed:?}");
+        }
     }
 }

@@ -4,11 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use driftline_core::canonical::Encoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, resource_key};
-use crate::normalize::{Context, Document, Listing, NormalizeError, Opened, TRUNCATED, open, read, text, time, value};
+use crate::normalize::{
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, read, time,
+};
 
 /// A list of a discovery, what a partial one calls the type, the type, and the member that names a thing.
 const LISTS: &[(&str, &str, &str, &str)] = &[
@@ -105,11 +108,14 @@ fn take(
     about: &About<'_>,
 ) -> Result<(), NormalizeError> {
     let mut nameless = 0;
+    let mut encoder = Encoder::new();
     for item in items {
         listing.items += 1;
-        let value = value(document, item)?;
-        match text(&value, id) {
-            Some(id) => listing.add(resource_key(kind, id, about.at), &value, Vec::new(), &document.name)?,
+        let properties = encode(document, item, &mut encoder)?;
+        match member(properties, id) {
+            Some(id) => {
+                listing.add_encoded(resource_key(kind, id, about.at), properties, Vec::new(), &document.name)?;
+            }
             None => nameless += 1,
         }
     }

@@ -1,6 +1,6 @@
 //! What things in AWS are called: types, ARNs and places, as data, so that two observers of one thing meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use driftline_core::ResourceKey;
@@ -13,30 +13,48 @@ use crate::place::write_place;
 /// `{id}` the name or id within its type. Without `{r}` it is global.
 const KINDS: &[(&str, &str)] = &[
     ("AWS::ACMPCA::CertificateAuthority", "arn:{p}:acm-pca:{r}:{a}:certificate-authority/{id}"),
+    ("AWS::ApiGateway::ApiKey", "arn:{p}:apigateway:{r}::/apikeys/{id}"),
+    ("AWS::ApiGateway::ClientCertificate", "arn:{p}:apigateway:{r}::/clientcertificates/{id}"),
+    ("AWS::ApiGateway::DomainName", "arn:{p}:apigateway:{r}::/domainnames/{id}"),
     ("AWS::ApiGateway::RestApi", "arn:{p}:apigateway:{r}::/restapis/{id}"),
+    ("AWS::ApiGateway::UsagePlan", "arn:{p}:apigateway:{r}::/usageplans/{id}"),
+    ("AWS::ApiGateway::VpcLink", "arn:{p}:apigateway:{r}::/vpclinks/{id}"),
     ("AWS::ApiGatewayV2::Api", "arn:{p}:apigateway:{r}::/apis/{id}"),
+    ("AWS::ApiGatewayV2::DomainName", "arn:{p}:apigateway:{r}::/domainnames/{id}"),
+    ("AWS::ApiGatewayV2::VpcLink", "arn:{p}:apigateway:{r}::/vpclinks/{id}"),
     ("AWS::AppSync::GraphQLApi", "arn:{p}:appsync:{r}:{a}:apis/{id}"),
     ("AWS::Athena::WorkGroup", "arn:{p}:athena:{r}:{a}:workgroup/{id}"),
-    ("AWS::AutoScaling::AutoScalingGroup", "arn:{p}:autoscaling:{r}:{a}:autoScalingGroup:*:autoScalingGroupName/{id}"),
     ("AWS::Backup::BackupVault", "arn:{p}:backup:{r}:{a}:backup-vault:{id}"),
+    ("AWS::Budgets::Budget", "arn:{p}:budgets::{a}:budget/{id}"),
     ("AWS::CertificateManager::Certificate", "arn:{p}:acm:{r}:{a}:certificate/{id}"),
     ("AWS::CloudFormation::Stack", "arn:{p}:cloudformation:{r}:{a}:stack/{id}"),
     ("AWS::CloudFront::CachePolicy", "arn:{p}:cloudfront::{a}:cache-policy/{id}"),
     ("AWS::CloudFront::Distribution", "arn:{p}:cloudfront::{a}:distribution/{id}"),
     ("AWS::CloudFront::Function", "arn:{p}:cloudfront::{a}:function/{id}"),
     ("AWS::CloudFront::CloudFrontOriginAccessIdentity", "arn:{p}:cloudfront::{a}:origin-access-identity/{id}"),
+    ("AWS::CloudFront::OriginAccessControl", "arn:{p}:cloudfront::{a}:origin-access-control/{id}"),
+    ("AWS::CloudFront::OriginRequestPolicy", "arn:{p}:cloudfront::{a}:origin-request-policy/{id}"),
+    ("AWS::CloudFront::ResponseHeadersPolicy", "arn:{p}:cloudfront::{a}:response-headers-policy/{id}"),
     ("AWS::CloudTrail::Trail", "arn:{p}:cloudtrail:{r}:{a}:trail/{id}"),
     ("AWS::CloudWatch::Alarm", "arn:{p}:cloudwatch:{r}:{a}:alarm:{id}"),
+    ("AWS::CloudWatch::CompositeAlarm", "arn:{p}:cloudwatch:{r}:{a}:alarm:{id}"),
     ("AWS::CloudWatch::Dashboard", "arn:{p}:cloudwatch::{a}:dashboard/{id}"),
+    ("AWS::CloudWatch::MetricStream", "arn:{p}:cloudwatch:{r}:{a}:metric-stream/{id}"),
     ("AWS::CodeBuild::Project", "arn:{p}:codebuild:{r}:{a}:project/{id}"),
     ("AWS::CodeCommit::Repository", "arn:{p}:codecommit:{r}:{a}:{id}"),
+    ("AWS::CodeDeploy::Application", "arn:{p}:codedeploy:{r}:{a}:application:{id}"),
+    ("AWS::CodeDeploy::DeploymentConfig", "arn:{p}:codedeploy:{r}:{a}:deploymentconfig:{id}"),
     ("AWS::CodePipeline::Pipeline", "arn:{p}:codepipeline:{r}:{a}:{id}"),
+    ("AWS::Cognito::IdentityPool", "arn:{p}:cognito-identity:{r}:{a}:identitypool/{id}"),
     ("AWS::Cognito::UserPool", "arn:{p}:cognito-idp:{r}:{a}:userpool/{id}"),
     ("AWS::Config::ConfigRule", "arn:{p}:config:{r}:{a}:config-rule/{id}"),
     ("AWS::DMS::ReplicationInstance", "arn:{p}:dms:{r}:{a}:rep:{id}"),
     ("AWS::DynamoDB::Table", "arn:{p}:dynamodb:{r}:{a}:table/{id}"),
+    ("AWS::EC2::CapacityReservation", "arn:{p}:ec2:{r}:{a}:capacity-reservation/{id}"),
+    ("AWS::EC2::ClientVpnEndpoint", "arn:{p}:ec2:{r}:{a}:client-vpn-endpoint/{id}"),
     ("AWS::EC2::CustomerGateway", "arn:{p}:ec2:{r}:{a}:customer-gateway/{id}"),
     ("AWS::EC2::DHCPOptions", "arn:{p}:ec2:{r}:{a}:dhcp-options/{id}"),
+    ("AWS::EC2::EC2Fleet", "arn:{p}:ec2:{r}:{a}:fleet/{id}"),
     ("AWS::EC2::EIP", "arn:{p}:ec2:{r}:{a}:elastic-ip/{id}"),
     ("AWS::EC2::EgressOnlyInternetGateway", "arn:{p}:ec2:{r}:{a}:egress-only-internet-gateway/{id}"),
     ("AWS::EC2::FlowLog", "arn:{p}:ec2:{r}:{a}:vpc-flow-log/{id}"),
@@ -48,6 +66,7 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::EC2::NatGateway", "arn:{p}:ec2:{r}:{a}:natgateway/{id}"),
     ("AWS::EC2::NetworkAcl", "arn:{p}:ec2:{r}:{a}:network-acl/{id}"),
     ("AWS::EC2::NetworkInterface", "arn:{p}:ec2:{r}:{a}:network-interface/{id}"),
+    ("AWS::EC2::PlacementGroup", "arn:{p}:ec2:{r}:{a}:placement-group/{id}"),
     ("AWS::EC2::PrefixList", "arn:{p}:ec2:{r}:{a}:prefix-list/{id}"),
     ("AWS::EC2::RouteTable", "arn:{p}:ec2:{r}:{a}:route-table/{id}"),
     ("AWS::EC2::SecurityGroup", "arn:{p}:ec2:{r}:{a}:security-group/{id}"),
@@ -56,12 +75,14 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::EC2::Subnet", "arn:{p}:ec2:{r}:{a}:subnet/{id}"),
     ("AWS::EC2::TransitGateway", "arn:{p}:ec2:{r}:{a}:transit-gateway/{id}"),
     ("AWS::EC2::TransitGatewayAttachment", "arn:{p}:ec2:{r}:{a}:transit-gateway-attachment/{id}"),
+    ("AWS::EC2::TransitGatewayRouteTable", "arn:{p}:ec2:{r}:{a}:transit-gateway-route-table/{id}"),
     ("AWS::EC2::VPC", "arn:{p}:ec2:{r}:{a}:vpc/{id}"),
     ("AWS::EC2::VPCEndpoint", "arn:{p}:ec2:{r}:{a}:vpc-endpoint/{id}"),
     ("AWS::EC2::VPCPeeringConnection", "arn:{p}:ec2:{r}:{a}:vpc-peering-connection/{id}"),
     ("AWS::EC2::VPNConnection", "arn:{p}:ec2:{r}:{a}:vpn-connection/{id}"),
     ("AWS::EC2::VPNGateway", "arn:{p}:ec2:{r}:{a}:vpn-gateway/{id}"),
     ("AWS::EC2::Volume", "arn:{p}:ec2:{r}:{a}:volume/{id}"),
+    ("AWS::ECR::PublicRepository", "arn:{p}:ecr-public::{a}:repository/{id}"),
     ("AWS::ECR::Repository", "arn:{p}:ecr:{r}:{a}:repository/{id}"),
     ("AWS::ECS::Cluster", "arn:{p}:ecs:{r}:{a}:cluster/{id}"),
     ("AWS::ECS::Service", "arn:{p}:ecs:{r}:{a}:service/{id}"),
@@ -71,6 +92,9 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::EKS::Cluster", "arn:{p}:eks:{r}:{a}:cluster/{id}"),
     ("AWS::EKS::Nodegroup", "arn:{p}:eks:{r}:{a}:nodegroup/{id}"),
     ("AWS::EKS::Addon", "arn:{p}:eks:{r}:{a}:addon/{id}"),
+    ("AWS::ElastiCache::ServerlessCache", "arn:{p}:elasticache:{r}:{a}:serverlesscache:{id}"),
+    ("AWS::ElastiCache::User", "arn:{p}:elasticache:{r}:{a}:user:{id}"),
+    ("AWS::ElastiCache::UserGroup", "arn:{p}:elasticache:{r}:{a}:usergroup:{id}"),
     ("AWS::EMR::Cluster", "arn:{p}:elasticmapreduce:{r}:{a}:cluster/{id}"),
     ("AWS::ElastiCache::CacheCluster", "arn:{p}:elasticache:{r}:{a}:cluster:{id}"),
     ("AWS::ElastiCache::ReplicationGroup", "arn:{p}:elasticache:{r}:{a}:replicationgroup:{id}"),
@@ -84,16 +108,24 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::ElasticLoadBalancingV2::LoadBalancer", "arn:{p}:elasticloadbalancing:{r}:{a}:loadbalancer/{id}"),
     ("AWS::ElasticLoadBalancingV2::TargetGroup", "arn:{p}:elasticloadbalancing:{r}:{a}:targetgroup/{id}"),
     ("AWS::Elasticsearch::Domain", "arn:{p}:es:{r}:{a}:domain/{id}"),
+    ("AWS::Events::Archive", "arn:{p}:events:{r}:{a}:archive/{id}"),
     ("AWS::Events::EventBus", "arn:{p}:events:{r}:{a}:event-bus/{id}"),
     ("AWS::Events::Rule", "arn:{p}:events:{r}:{a}:rule/{id}"),
+    ("AWS::FSx::FileSystem", "arn:{p}:fsx:{r}:{a}:file-system/{id}"),
     ("AWS::Glue::Job", "arn:{p}:glue:{r}:{a}:job/{id}"),
+    ("AWS::GuardDuty::Detector", "arn:{p}:guardduty:{r}:{a}:detector/{id}"),
     ("AWS::IAM::Group", "arn:{p}:iam::{a}:group/{id}"),
     ("AWS::IAM::InstanceProfile", "arn:{p}:iam::{a}:instance-profile/{id}"),
     ("AWS::IAM::ManagedPolicy", "arn:{p}:iam::{a}:policy/{id}"),
     ("AWS::IAM::OIDCProvider", "arn:{p}:iam::{a}:oidc-provider/{id}"),
     ("AWS::IAM::Role", "arn:{p}:iam::{a}:role/{id}"),
     ("AWS::IAM::SAMLProvider", "arn:{p}:iam::{a}:saml-provider/{id}"),
+    ("AWS::IAM::ServerCertificate", "arn:{p}:iam::{a}:server-certificate/{id}"),
     ("AWS::IAM::User", "arn:{p}:iam::{a}:user/{id}"),
+    ("AWS::IoT::Certificate", "arn:{p}:iot:{r}:{a}:cert/{id}"),
+    ("AWS::IoT::Policy", "arn:{p}:iot:{r}:{a}:policy/{id}"),
+    ("AWS::IoT::Thing", "arn:{p}:iot:{r}:{a}:thing/{id}"),
+    ("AWS::IoT::TopicRule", "arn:{p}:iot:{r}:{a}:rule/{id}"),
     ("AWS::KMS::Alias", "arn:{p}:kms:{r}:{a}:{id}"),
     ("AWS::KMS::Key", "arn:{p}:kms:{r}:{a}:key/{id}"),
     ("AWS::Kinesis::Stream", "arn:{p}:kinesis:{r}:{a}:stream/{id}"),
@@ -101,6 +133,7 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::Lambda::EventSourceMapping", "arn:{p}:lambda:{r}:{a}:event-source-mapping:{id}"),
     ("AWS::Lambda::Function", "arn:{p}:lambda:{r}:{a}:function:{id}"),
     ("AWS::Lambda::LayerVersion", "arn:{p}:lambda:{r}:{a}:layer:{id}"),
+    ("AWS::Logs::Destination", "arn:{p}:logs:{r}:{a}:destination:{id}"),
     ("AWS::Logs::LogGroup", "arn:{p}:logs:{r}:{a}:log-group:{id}"),
     ("AWS::MSK::Cluster", "arn:{p}:kafka:{r}:{a}:cluster/{id}"),
     ("AWS::AmazonMQ::Broker", "arn:{p}:mq:{r}:{a}:broker:{id}"),
@@ -112,6 +145,8 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::RDS::DBParameterGroup", "arn:{p}:rds:{r}:{a}:pg:{id}"),
     ("AWS::RDS::DBSnapshot", "arn:{p}:rds:{r}:{a}:snapshot:{id}"),
     ("AWS::RDS::DBSubnetGroup", "arn:{p}:rds:{r}:{a}:subgrp:{id}"),
+    ("AWS::RDS::EventSubscription", "arn:{p}:rds:{r}:{a}:es:{id}"),
+    ("AWS::RDS::GlobalCluster", "arn:{p}:rds::{a}:global-cluster:{id}"),
     ("AWS::RDS::OptionGroup", "arn:{p}:rds:{r}:{a}:og:{id}"),
     ("AWS::Redshift::Cluster", "arn:{p}:redshift:{r}:{a}:cluster:{id}"),
     ("AWS::Route53::HealthCheck", "arn:{p}:route53:::healthcheck/{id}"),
@@ -119,6 +154,7 @@ const KINDS: &[(&str, &str)] = &[
     ("AWS::S3::AccessPoint", "arn:{p}:s3:{r}:{a}:accesspoint/{id}"),
     ("AWS::S3::Bucket", "arn:{p}:s3:::{id}"),
     ("AWS::SES::ConfigurationSet", "arn:{p}:ses:{r}:{a}:configuration-set/{id}"),
+    ("AWS::SES::EmailIdentity", "arn:{p}:ses:{r}:{a}:identity/{id}"),
     ("AWS::SNS::Subscription", "arn:{p}:sns:{r}:{a}:{id}"),
     ("AWS::SNS::Topic", "arn:{p}:sns:{r}:{a}:{id}"),
     ("AWS::SQS::Queue", "arn:{p}:sqs:{r}:{a}:{id}"),
@@ -137,16 +173,24 @@ const KINDS: &[(&str, &str)] = &[
 static BY_NAME: LazyLock<BTreeMap<String, usize>> =
     LazyLock::new(|| KINDS.iter().enumerate().map(|(at, (name, _))| (name.to_lowercase(), at)).collect());
 
+/// Most are written as they should be.
+static EXACT: LazyLock<HashMap<&str, usize>> =
+    LazyLock::new(|| KINDS.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect());
+
+fn find(kind: &str) -> Option<usize> {
+    EXACT.get(kind).or_else(|| BY_NAME.get(&kind.to_lowercase())).copied()
+}
+
 /// The type as CloudFormation writes it, however an observer did. A type that is not in the table stays as it is.
 pub fn canonical_kind(kind: &str) -> &str {
-    match BY_NAME.get(&kind.to_lowercase()) {
-        Some(&at) => KINDS[at].0,
+    match find(kind) {
+        Some(at) => KINDS[at].0,
         None => kind,
     }
 }
 
 fn template(kind: &str) -> Option<&'static str> {
-    BY_NAME.get(&kind.to_lowercase()).map(|&at| KINDS[at].1)
+    find(kind).map(|at| KINDS[at].1)
 }
 
 /// Whether a thing of this type is found in every region and in none.
@@ -178,21 +222,37 @@ impl Whereabouts<'_> {
 
 /// The ARN of a thing, where it can be built.
 pub fn arn(kind: &str, id: &str, at: Whereabouts<'_>) -> Option<String> {
-    let template = template(kind)?;
-    let filled = [("{p}", Some(at.partition)), ("{r}", at.region), ("{a}", at.account)].into_iter().try_fold(
-        template.to_owned(),
-        |text, (name, value)| match text.contains(name) {
-            true => value.map(|value| text.replace(name, value)),
-            false => Some(text),
-        },
-    )?;
-    Some(filled.replace("{id}", id))
+    let mut rest = template(kind)?;
+    let mut arn = String::with_capacity(rest.len() + id.len() + 32);
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        arn.push_str(before);
+        arn.push_str(match name {
+            "p" => at.partition,
+            "r" => at.region?,
+            "a" => at.account?,
+            _ => id,
+        });
+        rest = after;
+    }
+    arn.push_str(rest);
+    Some(arn)
 }
 
 /// The key of a thing that was seen under a name or an ARN: by its ARN where there is one or one can be built, and
 /// by its name where not.
 pub fn resource_key(kind: &str, id: &str, at: Whereabouts<'_>) -> ResourceKey {
     let kind = canonical_kind(kind);
+    // The ARN of an Auto Scaling group has a part that only AWS knows; its name is enough.
+    let id = match (kind, id.rsplit_once(":autoScalingGroupName/")) {
+        ("AWS::AutoScaling::AutoScalingGroup", Some((_, name))) if is_arn(id) => {
+            let mut parts = id.splitn(6, ':').skip(3);
+            let mut part = || parts.next().filter(|part| !part.is_empty());
+            let at = Whereabouts { region: part().or(at.region), account: part().or(at.account), ..at };
+            return key(kind, &at.place(kind), name);
+        }
+        _ => id,
+    };
     if is_arn(id) {
         let mut parts = id.splitn(6, ':').skip(3);
         let mut part = || parts.next().filter(|part| !part.is_empty());

@@ -2,6 +2,7 @@
 //!
 //! The order of evaluations cannot matter then, and two rules on one resource cannot be mistaken for each other.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::{ResourceKey, Value};
@@ -34,51 +35,65 @@ const NAMED_ALIKE: &[&str] = &[
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Raw {
+struct Raw<'a> {
     fetched_at: Option<String>,
     account_id: Option<String>,
     region: Option<String>,
     truncated: Option<bool>,
-    evaluations: Option<Vec<Evaluation>>,
+    #[serde(borrow)]
+    evaluations: Option<Vec<Evaluation<'a>>>,
     rules: Option<serde::de::IgnoredAny>,
 }
 
+/// A text, borrowed where the document has it as it is.
+type Text<'a> = Option<Cow<'a, str>>;
+
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Evaluation {
-    resource_id: Option<String>,
-    resource_type: Option<String>,
-    resource_arn: Option<String>,
-    account_id: Option<String>,
-    region: Option<String>,
-    compliance_type: Option<String>,
-    config_rule_name: Option<String>,
-    annotation: Option<String>,
-    evaluated_at: Option<String>,
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Evaluation<'a> {
+    #[serde(borrow)]
+    resource_id: Text<'a>,
+    #[serde(borrow)]
+    resource_type: Text<'a>,
+    #[serde(borrow)]
+    resource_arn: Text<'a>,
+    #[serde(borrow)]
+    account_id: Text<'a>,
+    #[serde(borrow)]
+    region: Text<'a>,
+    #[serde(borrow)]
+    compliance_type: Text<'a>,
+    #[serde(borrow)]
+    config_rule_name: Text<'a>,
+    #[serde(borrow)]
+    annotation: Text<'a>,
+    #[serde(borrow)]
+    evaluated_at: Text<'a>,
 }
 
 /// What is known of one resource while evaluations come in.
-#[derive(Default)]
-struct Evaluated {
-    members: BTreeMap<String, Value>,
-    rules: BTreeMap<String, Verdict>,
-    document: String,
+struct Evaluated<'a> {
+    id: Cow<'a, str>,
+    rules: BTreeMap<Cow<'a, str>, Verdict<'a>>,
+    document: usize,
 }
 
 /// Ordered so that of two evaluations by one rule the later stands, and of two at the same time always the same.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Verdict {
-    evaluated_at: Option<String>,
-    verdict: String,
-    annotation: Option<String>,
+struct Verdict<'a> {
+    evaluated_at: Text<'a>,
+    says: Cow<'a, str>,
+    annotation: Text<'a>,
 }
 
 pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result<Vec<Listing>, NormalizeError> {
     let mut listing = Listing::default();
-    let mut found: BTreeMap<ResourceKey, Evaluated> = BTreeMap::new();
+    let mut found: BTreeMap<ResourceKey, Evaluated<'_>> = BTreeMap::new();
+    let opened = open(documents)?;
     let mut looked: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for document in &open(documents)? {
-        let raw: Raw = read(document)?;
+    for (number, document) in opened.iter().enumerate() {
+        let raw: Raw<'_> = read(document)?;
         let Some(evaluations) = raw.evaluations else {
             let what = if raw.rules.is_some() {
                 "a summary of rules has no resources in it"
@@ -89,8 +104,11 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
                 .hint("config-compliance writes a `compliance` resource; that is the one to observe"));
         };
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
-        let mut per_rule: BTreeMap<String, usize> = BTreeMap::new();
-        let mut places = BTreeSet::new();
+        let mut per_rule: BTreeMap<Cow<'_, str>, usize> = BTreeMap::new();
+        let mut places: BTreeSet<String> = BTreeSet::new();
+        let account_here =
+            filled(raw.account_id.as_deref().map(Cow::from)).or(context.account.as_deref().map(Cow::from));
+        let region_here = filled(raw.region.as_deref().map(Cow::from));
         let mut nameless = 0;
         for evaluation in evaluations {
             listing.items += 1;
@@ -103,21 +121,27 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
                 nameless += 1;
                 continue;
             };
-            let account = filled(evaluation.account_id).or_else(|| filled(raw.account_id.clone()));
-            let account = account.or_else(|| context.account.clone());
-            let region = filled(evaluation.region).or_else(|| filled(raw.region.clone()));
-            let at =
-                Whereabouts { partition: &context.partition, account: account.as_deref(), region: region.as_deref() };
+            let (account, region) = (filled(evaluation.account_id), filled(evaluation.region));
+            let at = Whereabouts {
+                partition: &context.partition,
+                account: account.as_deref().or(account_here.as_deref()),
+                region: region.as_deref().or(region_here.as_deref()),
+            };
             let arn = filled(evaluation.resource_arn);
             let key = name(&kind, arn.as_deref().unwrap_or(&id), arn.is_some(), at);
-            places.insert(key.place.as_str().to_owned());
-            *per_rule.entry(rule.clone()).or_default() += 1;
-            let one = found.entry(key).or_default();
-            one.document.clone_from(&document.name);
-            one.members.insert("resourceId".into(), id.into());
-            one.members.insert("resourceType".into(), canonical_kind(&kind).into());
-            let verdict =
-                Verdict { evaluated_at: evaluation.evaluated_at, verdict, annotation: filled(evaluation.annotation) };
+            if !places.contains(key.place.as_str()) {
+                places.insert(key.place.as_str().to_owned());
+            }
+            match per_rule.get_mut(&rule) {
+                Some(count) => *count += 1,
+                None => drop(per_rule.insert(rule.clone(), 1)),
+            }
+            let one = found.entry(key).or_insert_with(|| Evaluated { id, rules: BTreeMap::new(), document: number });
+            let verdict = Verdict {
+                evaluated_at: evaluation.evaluated_at,
+                says: verdict,
+                annotation: filled(evaluation.annotation),
+            };
             match one.rules.get_mut(&rule) {
                 Some(known) if *known >= verdict => {}
                 Some(known) => *known = verdict,
@@ -126,7 +150,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         }
         let nameless = listing.nameless(&document.name, "of compliance", "resourceId, type, rule or verdict", nameless);
         let cut: Vec<&str> =
-            per_rule.iter().filter(|(_, count)| **count >= MOST_PER_RULE).map(|(rule, _)| rule.as_str()).collect();
+            per_rule.iter().filter(|(_, count)| **count >= MOST_PER_RULE).map(|(rule, _)| &**rule).collect();
         let cut = (!cut.is_empty()).then(|| {
             let reason =
                 format!("{} reached the {MOST_PER_RULE} evaluations that the observer reads of a rule", cut.join(", "));
@@ -136,9 +160,8 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         let truncated = raw.truncated.unwrap_or(false).then(|| crate::normalize::TRUNCATED.to_owned());
         let reason = truncated.or(cut).or(nameless);
         // An account in which nothing is non-compliant was looked at, too.
-        let account = filled(raw.account_id).or_else(|| context.account.clone());
         for kind in ["", "AWS::S3::Bucket"] {
-            let at = Whereabouts { partition: "", account: account.as_deref(), region: raw.region.as_deref() };
+            let at = Whereabouts { partition: "", account: account_here.as_deref(), region: region_here.as_deref() };
             places.insert(at.place(kind));
         }
         for place in places {
@@ -147,8 +170,8 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         }
     }
     for (key, one) in found {
-        let value = one.value();
-        listing.add(key, &value, Vec::new(), &one.document)?;
+        let value = one.value(&key.kind);
+        listing.add(key, &value, Vec::new(), &opened[one.document].name)?;
     }
     for (place, reason) in looked {
         listing.cover_unless(driftline_core::coverage::EVERY, &place, reason.as_deref());
@@ -157,13 +180,16 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     Ok(vec![listing])
 }
 
-impl Evaluated {
-    fn value(&self) -> Value {
-        let mut members = self.members.clone();
-        let verdicts = |pick: fn(&Verdict) -> Option<Value>| {
-            Value::Object(self.rules.iter().filter_map(|(rule, one)| Some((rule.clone(), pick(one)?))).collect())
+impl Evaluated<'_> {
+    fn value(&self, kind: &str) -> Value {
+        let mut members = BTreeMap::from([
+            ("resourceId".to_owned(), Value::from(&*self.id)),
+            ("resourceType".to_owned(), Value::from(kind)),
+        ]);
+        let verdicts = |pick: fn(&Verdict<'_>) -> Option<Value>| {
+            Value::Object(self.rules.iter().filter_map(|(rule, one)| Some((rule.to_string(), pick(one)?))).collect())
         };
-        members.insert(RULES.into(), verdicts(|one| Some(one.verdict.as_str().into())));
+        members.insert(RULES.into(), verdicts(|one| Some((*one.says).into())));
         members.insert("evaluatedAt".into(), verdicts(|one| one.evaluated_at.as_deref().map(Value::from)));
         members.insert("annotation".into(), verdicts(|one| one.annotation.as_deref().map(Value::from)));
         Value::Object(members)
@@ -177,6 +203,6 @@ fn name(kind: &str, id: &str, is_arn: bool, at: Whereabouts<'_>) -> ResourceKey 
     if is_arn || alike || crate::aws::is_arn(id) { resource_key(kind, id, at) } else { key(kind, &at.place(kind), id) }
 }
 
-fn filled(text: Option<String>) -> Option<String> {
+fn filled(text: Text<'_>) -> Text<'_> {
     text.filter(|text| !text.is_empty())
 }

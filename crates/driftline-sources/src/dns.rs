@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use driftline_core::{Outcome, Value};
+use driftline_core::canonical::Encoder;
+use driftline_core::{Outcome, Place, Properties, ResourceKey, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, resource_key};
 use crate::normalize::{
-    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, key, open, read, text, time, value,
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, key, member, open, read, text, time, value,
 };
 
 pub const ZONE: &str = "AWS::Route53::HostedZone";
@@ -39,15 +40,20 @@ pub fn zone_place(account: Option<&str>, zone: &str) -> String {
     format!("{}/{zone}", Whereabouts { account, ..Whereabouts::default() }.place(ZONE))
 }
 
-/// Names are written without the last dot and without capitals, whoever writes them.
+/// Names are written without the last dot and without capitals, whoever writes them; Route 53 writes `*` as `\052`.
 pub fn host(name: &str) -> String {
-    name.strip_suffix('.').unwrap_or(name).to_lowercase()
+    let name = name.strip_suffix('.').unwrap_or(name).to_lowercase();
+    if name.contains("\\052") { name.replace("\\052", "*") } else { name }
 }
 
 /// The id of a record.
 pub fn record_id(zone: &str, name: &str, kind: &str, set: Option<&str>) -> String {
-    let set = set.map(|set| format!("/{set}")).unwrap_or_default();
-    format!("{zone}/{}/{kind}{set}", host(name))
+    let mut id = format!("{zone}/{}/{kind}", host(name));
+    if let Some(set) = set {
+        id.push('/');
+        id.push_str(set);
+    }
+    id
 }
 
 pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result<Vec<Listing>, NormalizeError> {
@@ -110,34 +116,43 @@ fn take_records(
     reason: Option<&str>,
 ) -> Result<(), NormalizeError> {
     // By zone, then by id: record sets that share a name and a type and have no identifier come together.
-    let mut zones: BTreeMap<String, BTreeMap<String, Vec<Value>>> = BTreeMap::new();
+    let mut zones: BTreeMap<String, BTreeMap<String, Vec<Properties>>> = BTreeMap::new();
     let mut whole: BTreeSet<String> = BTreeSet::new();
     let mut nameless = 0;
+    let mut encoder = Encoder::new();
     for item in records {
         listing.items += 1;
-        let value = value(document, item)?;
-        let (Some(zone), Some(name), Some(kind)) = (text(&value, "zoneId"), text(&value, "name"), text(&value, "type"))
+        let record = encode(document, item, &mut encoder)?;
+        let (Some(zone), Some(name), Some(kind)) =
+            (member(record, "zoneId"), member(record, "name"), member(record, "type"))
         else {
             nameless += 1;
             continue;
         };
-        let zone = zone_id(zone).to_owned();
+        let zone = zone_id(zone);
         // Every zone has one of these, so a listing of a zone without it was filtered or cut.
         if kind == "SOA" {
-            whole.insert(zone.clone());
+            whole.insert(zone.to_owned());
         }
-        let id = record_id(&zone, name, kind, text(&value, "setIdentifier"));
-        zones.entry(zone).or_default().entry(id).or_default().push(value);
+        let id = record_id(zone, name, kind, member(record, "setIdentifier"));
+        if !zones.contains_key(zone) {
+            zones.insert(zone.to_owned(), BTreeMap::new());
+        }
+        let sets = zones.get_mut(zone).expect("put there just now").entry(id).or_insert_with(|| Vec::with_capacity(1));
+        sets.push(record.into());
     }
     let nameless = listing.nameless(&document.name, RECORD, "zoneId, name or type", nameless);
     for (zone, records) in zones {
         let place = zone_place(account, &zone);
-        for (id, mut sets) in records {
-            let value = match sets.len() {
-                1 => sets.remove(0),
-                _ => together(sets),
-            };
-            listing.add(key(RECORD, &place, &id), &value, Vec::new(), &document.name)?;
+        for (id, sets) in records {
+            let key = ResourceKey { kind: RECORD.to_owned(), place: Place::new(place.as_str()), id };
+            match sets.as_slice() {
+                [one] => listing.add_encoded(key, one.as_ref(), Vec::new(), &document.name)?,
+                several => {
+                    let value = together(several.iter().map(Properties::to_value));
+                    listing.add(key, &value, Vec::new(), &document.name)?;
+                }
+            }
         }
         let filtered = (!whole.contains(&zone)).then_some("the zone's SOA record is not among them: filtered or cut");
         listing.cover_unless(RECORD, &place, reason.or(filtered).or(nameless.as_deref()));
@@ -146,7 +161,7 @@ fn take_records(
 }
 
 /// Weighted and latency sets that share a name and a type: one record with each set under what it points at.
-fn together(sets: Vec<Value>) -> Value {
+fn together(sets: impl Iterator<Item = Value>) -> Value {
     let mut members: BTreeMap<String, Value> = BTreeMap::new();
     let mut by_target: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for mut set in sets {

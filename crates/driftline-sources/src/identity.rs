@@ -73,7 +73,9 @@ mod tests {
         let keys = keys.iter().enumerate().map(|(at, (kind, place, id))| (key(kind, place, id), at));
         let mut groups: Vec<Vec<usize>> =
             things(keys).into_iter().map(|group| group.into_iter().map(|(_, at)| at).collect()).collect();
-        groups.iter_mut().for_each(|group| group.sort_unstable());
+        for group in &mut groups {
+            group.sort_unstable();
+        }
         groups.sort();
         groups
     }

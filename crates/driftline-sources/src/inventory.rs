@@ -4,12 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use driftline_core::canonical::Encoder;
 use driftline_core::{Outcome, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::aws::{Whereabouts, canonical_kind, is_arn, resource_key};
-use crate::normalize::{Context, Document, Listing, NormalizeError, Opened, TRUNCATED, open, read, text, time, value};
+use crate::normalize::{
+    Context, Document, Listing, NormalizeError, Opened, TRUNCATED, encode, member, open, read, text, time, value,
+};
 
 /// The scope of the broad listings.
 pub const SCAN: &str = "scan";
@@ -112,6 +115,7 @@ impl Scan {
         let mut places = BTreeSet::new();
         let mut accounts: BTreeSet<Option<String>> = BTreeSet::new();
         let mut nameless = 0;
+        let mut encoder = Encoder::new();
         for item in items {
             listing.items += 1;
             let known: Scanned =
@@ -127,8 +131,13 @@ impl Scan {
             let key = resource_key(&kind, &arn, at);
             places.insert(key.place.as_str().to_owned());
             accounts.insert(account);
+            let properties = encode(document, item, &mut encoder)?;
+            if canonical_kind(&kind) == kind {
+                listing.add_encoded(key, properties, Vec::new(), &document.name)?;
+                continue;
+            }
             // The type is part of the key, as CloudFormation writes it; how this backend wrote it is not a state.
-            let mut value = value(document, item)?;
+            let mut value = properties.to_value();
             if let Value::Object(members) = &mut value {
                 members.insert("resourceType".into(), canonical_kind(&kind).into());
             }
@@ -241,19 +250,20 @@ fn take_type(
 ) -> Result<(), NormalizeError> {
     let mut nameless = 0;
     let mut stopped = false;
+    let mut encoder = Encoder::new();
     for item in items {
         listing.items += 1;
-        let value = value(document, item)?;
-        stopped |= text(&value, "state").is_some_and(|state| state != "running");
-        let arn = text(&value, "arn").filter(|arn| is_arn(arn));
-        match arn.or_else(|| text(&value, id)) {
+        let properties = encode(document, item, &mut encoder)?;
+        stopped |= member(properties, "state").is_some_and(|state| state != "running");
+        let arn = member(properties, "arn").filter(|arn| is_arn(arn));
+        match arn.or_else(|| member(properties, id)) {
             Some(id) => {
                 // An observer may have been told not to redact what functions are given.
                 let secrets = match *kind {
                     "AWS::Lambda::Function" => vec!["/environment/*".parse().expect("a pattern")],
                     _ => Vec::new(),
                 };
-                listing.add(resource_key(kind, id, at), &value, secrets, &document.name)?;
+                listing.add_encoded(resource_key(kind, id, at), properties, secrets, &document.name)?;
             }
             None => nameless += 1,
         }

@@ -10,6 +10,7 @@ pub mod config;
 pub mod dns;
 pub mod identity;
 pub mod inventory;
+pub mod mapped;
 pub mod normalize;
 pub mod place;
 pub mod plain;

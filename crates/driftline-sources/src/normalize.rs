@@ -1,14 +1,20 @@
 //! What every normalizer takes and makes: documents in, listings out.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
+use driftline_core::canonical::Encoder;
 use driftline_core::name::ScopeName;
-use driftline_core::{Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, ResourceKey, SourceName, Value};
+use driftline_core::{
+    Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName, Value,
+};
 use jiff::Timestamp;
+use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::{adopt, config, dns, inventory, terraform, topology};
+use crate::swamp::Lifecycle;
+use crate::{adopt, config, dns, inventory, swamp, terraform, topology};
 
 /// One document as it lies in a file or a datastore.
 #[derive(Clone, Copy, Debug)]
@@ -67,17 +73,31 @@ impl Model {
             Model::EventTopology => topology::normalize(documents, context),
             Model::Terraform => terraform::normalize(documents, context),
         }?;
-        // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
-        for listing in &listings {
-            if listing.resources.is_empty() && listing.items > 0 {
-                let message = format!("none of its {} items could be understood", listing.items);
-                let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
-                error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
-                return Err(error);
+        finish(documents, listings)
+    }
+}
+
+/// What holds for the listings of every normalizer.
+pub(crate) fn finish(documents: &[Document<'_>], mut listings: Vec<Listing>) -> Result<Vec<Listing>, NormalizeError> {
+    // Something was there and nothing came of it: that is a misunderstanding, not an empty account.
+    for listing in &listings {
+        if listing.resources.is_empty() && listing.items > 0 {
+            let message = format!("none of its {} items could be understood", listing.items);
+            let mut error = NormalizeError::new(documents.first().map_or("", |document| document.name), message);
+            error.hint = listing.problems.first().map(|problem| format!("{}: {}", problem.about, problem.message));
+            return Err(error);
+        }
+    }
+    // Here and not in each normalizer: none can forget it.
+    for document in documents {
+        let text = std::str::from_utf8(document.bytes).unwrap_or_default();
+        if swamp::unwrap(document.name, text)?.is_some_and(|found| found.limited) {
+            for listing in &mut listings {
+                listing.cut_short(document.name, LIMITED);
             }
         }
-        Ok(listings)
     }
+    Ok(listings)
 }
 
 /// Why documents could not be read at all.
@@ -124,6 +144,8 @@ pub struct Listing {
     pub resources: BTreeMap<ResourceKey, Found>,
     /// How many items the documents had, understood or not.
     pub items: usize,
+    /// The documents that resources came in, for messages.
+    documents: Vec<String>,
 }
 
 /// What was seen of one resource.
@@ -132,11 +154,22 @@ pub struct Found {
     pub properties: Properties,
     /// Where its secrets are, as the document says.
     pub sensitive: Vec<Pattern>,
-    /// The document it came in, for messages.
-    from: String,
+    /// The number of the document it came in, where it may come in several.
+    from: Option<usize>,
+}
+
+impl Found {
+    pub(crate) fn new(value: &Value, sensitive: Vec<Pattern>) -> Self {
+        Self { properties: Properties::new(value), sensitive, from: None }
+    }
 }
 
 impl Listing {
+    /// A listing of nothing: all it says is what was looked at.
+    pub fn of_nothing(coverage: Coverage) -> Self {
+        Self { coverage, ..Self::default() }
+    }
+
     pub(crate) fn scoped(scope: &str) -> Self {
         Self { scope: Some(scope.parse().expect("a scope written in this crate")), ..Self::default() }
     }
@@ -149,19 +182,32 @@ impl Listing {
         sensitive: Vec<Pattern>,
         document: &str,
     ) -> Result<(), NormalizeError> {
-        let properties = Properties::new(value);
-        match self.resources.get(&key) {
-            Some(found) if found.properties == properties => Ok(()),
-            Some(found) => {
-                let message = format!(
-                    "`{}` ({} in {}) is also in {}, with other properties",
-                    key.id, key.kind, key.place, found.from
-                );
+        self.add_encoded(key, Properties::new(value).as_ref(), sensitive, document)
+    }
+
+    /// Takes in one resource whose properties are encoded already.
+    pub(crate) fn add_encoded(
+        &mut self,
+        key: ResourceKey,
+        properties: PropertiesRef<'_>,
+        sensitive: Vec<Pattern>,
+        document: &str,
+    ) -> Result<(), NormalizeError> {
+        if self.documents.last().is_none_or(|last| last != document) {
+            self.documents.push(document.to_owned());
+        }
+        match self.resources.entry(key) {
+            Entry::Occupied(known) if known.get().properties.as_ref() == properties => Ok(()),
+            Entry::Occupied(known) => {
+                let key = known.key();
+                let from = known.get().from.map_or("another document", |from| &self.documents[from]);
+                let message =
+                    format!("`{}` ({} in {}) is also in {from}, with other properties", key.id, key.kind, key.place);
                 Err(NormalizeError::new(document, message)
                     .hint("they were taken at different times: observe each as a source of its own (--name)"))
             }
-            None => {
-                self.resources.insert(key, Found { properties, sensitive, from: document.to_owned() });
+            Entry::Vacant(place) => {
+                place.insert(Found { properties: properties.into(), sensitive, from: Some(self.documents.len() - 1) });
                 Ok(())
             }
         }
@@ -185,6 +231,19 @@ impl Listing {
         if let Err(at) = self.problems.binary_search(&problem) {
             self.problems.insert(at, problem);
         }
+    }
+
+    /// Not everything was there to be read: what is missing from it may exist all the same.
+    pub fn cut_short(&mut self, about: &str, reason: &str) {
+        let extents: Vec<Extent> = self
+            .coverage
+            .iter()
+            .map(|(kind, place, _)| Extent { kind: kind.to_owned(), place: place.to_owned() })
+            .collect();
+        for extent in extents {
+            self.coverage.record(extent, Outcome::Partial { reason: reason.to_owned() });
+        }
+        self.problem(about, reason);
     }
 
     /// Takes note of items without the member that names them; says why the listing is not whole, if there were some.
@@ -220,14 +279,20 @@ pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, No
         if text.trim_ascii().is_empty() {
             return Err(NormalizeError::new(document.name, "it is empty"));
         }
-        let items = crate::swamp::unwrap(document.name, text)?;
-        match items {
+        match swamp::unwrap(document.name, text)? {
             None => opened.push(Opened { name: document.name.to_owned(), text, written_at: document.written_at }),
-            Some(items) => opened.extend(items.into_iter().map(|item| Opened {
-                name: format!("{} ({})", document.name, item.name),
-                text: item.content,
-                written_at: item.created_at.or(document.written_at),
-            })),
+            Some(found) => {
+                for item in found.items {
+                    let name = format!("{} ({})", document.name, item.name);
+                    // Its content is what was there last: read as any other it would come back to life.
+                    if item.lifecycle != Lifecycle::Active {
+                        return Err(NormalizeError::new(&name, "swamp has deleted it, so there is nothing to observe")
+                            .hint("`driftline observe swamp` knows what to do with deleted data"));
+                    }
+                    let written_at = item.created_at.or(document.written_at);
+                    opened.push(Opened { name, text: item.content, written_at });
+                }
+            }
         }
     }
     Ok(opened)
@@ -236,6 +301,26 @@ pub(crate) fn open<'a>(documents: &[Document<'a>]) -> Result<Vec<Opened<'a>>, No
 /// Reads a document into a type; unknown members are let be, so that an observer may add some.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(document: &Opened<'a>) -> Result<T, NormalizeError> {
     serde_json::from_str(document.text).map_err(|error| NormalizeError::json(&document.name, &error))
+}
+
+/// Reads one item straight into its canonical encoding: for items that are taken as they are.
+pub(crate) fn encode<'e>(
+    document: &Opened<'_>,
+    item: &RawValue,
+    encoder: &'e mut Encoder,
+) -> Result<PropertiesRef<'e>, NormalizeError> {
+    let mut parser = sonic_rs::Deserializer::from_str(item.get());
+    encoder.seed().deserialize(&mut parser).map_err(|error| {
+        // The parser's words without the excerpt of the input that it adds.
+        let text = error.to_string();
+        NormalizeError::new(&document.name, text.split(" at line ").next().unwrap_or(&text).trim())
+    })?;
+    Ok(encoder.properties())
+}
+
+/// A member of encoded properties that is a text and not an empty one.
+pub(crate) fn member<'p>(properties: PropertiesRef<'p>, name: &str) -> Option<&'p str> {
+    properties.text(name).filter(|text| !text.is_empty())
 }
 
 /// Reads one item whole.
@@ -262,3 +347,6 @@ pub(crate) fn key(kind: &str, place: &str, id: &str) -> ResourceKey {
 
 /// Why a listing is partial when its observer stopped at a limit of its own.
 pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (truncated)";
+
+/// Why a listing is partial when a query for its documents was cut.
+pub const LIMITED: &str = "the swamp query stopped at its limit";

@@ -46,15 +46,16 @@ pub fn classify(target: &str, name: &str) -> Option<Target> {
     }
     let labels: Vec<&str> = target.split('.').collect();
     match labels.as_slice() {
-        [first, middle @ .., "amazonaws", "com"] => aws(first, middle, &target, name),
-        [first, middle @ .., "amazonaws", "com", "cn"] => aws(first, middle, &target, name),
+        [first, middle @ .., "amazonaws", "com"] | [first, middle @ .., "amazonaws", "com", "cn"] => {
+            aws(first, middle, &target, name)
+        }
         [.., "cloudfront", "net"] => Some(Target {
             what: "a distribution",
             kinds: DISTRIBUTIONS,
             region: None,
             known: Known::Address(target.clone()),
         }),
-        [first, rest @ ..] if rest.last() == Some(&"internal") => instance(first, private_region(rest), &target),
+        [first, rest @ ..] if rest.last() == Some(&"internal") => Some(instance(first, private_region(rest), &target)),
         _ => None,
     }
 }
@@ -79,8 +80,8 @@ fn aws(first: &str, middle: &[&str], target: &str, name: &str) -> Option<Target>
     };
     let bucket = |name: String| Some(Target { what: "a bucket", kinds: BUCKETS, region: None, known: Known::Id(name) });
     match middle {
-        ["compute-1"] => instance(first, Some("us-east-1".into()), target),
-        [region, "compute"] => instance(first, Some((*region).to_owned()), target),
+        ["compute-1"] => Some(instance(first, Some("us-east-1".into()), target)),
+        [region, "compute"] => Some(instance(first, Some((*region).to_owned()), target)),
         [region, "elb"] | ["elb", region] => balancer(region),
         // `dualstack.name-1.us-east-1.elb`
         [label, region, "elb"] if first == "dualstack" => Some(Target {
@@ -115,7 +116,7 @@ fn balancer_name(label: &str) -> &str {
     }
 }
 
-fn instance(label: &str, region: Option<String>, target: &str) -> Option<Target> {
+fn instance(label: &str, region: Option<String>, target: &str) -> Target {
     let known = if label.starts_with("i-") {
         Known::Id(label.to_owned())
     } else {
@@ -126,7 +127,7 @@ fn instance(label: &str, region: Option<String>, target: &str) -> Option<Target>
             None => Known::Nothing,
         }
     };
-    Some(Target { what: "an instance", kinds: INSTANCES, region, known })
+    Target { what: "an instance", kinds: INSTANCES, region, known }
 }
 
 /// The address that the name of an instance is made of.

@@ -1,7 +1,8 @@
 //! event topology: who sends events to whom. Nodes are what they are; edges are resources of their own, and a
 //! node's out-edges are part of it, so that a new target is a change of the rule, too.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
 use driftline_core::{Outcome, ResourceKey, Value};
 use serde::Deserialize;
@@ -70,7 +71,19 @@ struct Node {
     key: ResourceKey,
     value: Value,
     out: Vec<Value>,
-    document: String,
+    document: usize,
+}
+
+/// One edge, borrowed where the document has it as it is.
+#[derive(Deserialize)]
+struct Edge<'a> {
+    #[serde(borrow)]
+    from: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    to: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    r#type: Option<Cow<'a, str>>,
+    attributes: Option<Value>,
 }
 
 /// How the observer calls a node, and where that is a name: an ARN is one everywhere, while rules and endpoints
@@ -83,11 +96,12 @@ fn node_name(id: &str, place: &str) -> NodeName {
 
 #[derive(Default)]
 struct Graph {
-    nodes: BTreeMap<NodeName, Node>,
+    /// By the observer's id. Looked up only: resources are in order anyway.
+    numbers: HashMap<NodeName, usize>,
+    nodes: Vec<Node>,
     /// By where and what, how many nodes came.
     counts: BTreeMap<(String, &'static str), usize>,
     rules_by_bus: BTreeMap<(String, String), usize>,
-    edges: BTreeMap<ResourceKey, (Value, String)>,
     /// Places that were listed, each with the reason if not wholly.
     places: BTreeMap<String, Option<String>>,
 }
@@ -97,7 +111,7 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     let mut graph = Graph::default();
     let opened = open(documents)?;
     let mut raws = Vec::new();
-    for document in &opened {
+    for (number, document) in opened.iter().enumerate() {
         let raw: Raw<'_> = read(document)?;
         let (Some(nodes), Some(edges)) = (raw.nodes.clone(), raw.edges.clone()) else {
             return Err(NormalizeError::new(
@@ -106,14 +120,14 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
             ));
         };
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
-        graph.take_nodes(&mut listing, document, &raw, &nodes, context)?;
+        graph.take_nodes(&mut listing, (number, document), &raw, &nodes, context)?;
         raws.push((document, raw, edges));
     }
     // Edges may lead to nodes of another document.
     for (document, raw, edges) in &raws {
         graph.take_edges(&mut listing, document, raw, edges, context)?;
     }
-    graph.finish(&mut listing)?;
+    graph.finish(&mut listing, &opened)?;
     Ok(vec![listing])
 }
 
@@ -139,7 +153,7 @@ impl Graph {
     fn take_nodes(
         &mut self,
         listing: &mut Listing,
-        document: &Opened<'_>,
+        (number, document): (usize, &Opened<'_>),
         raw: &Raw<'_>,
         nodes: &[&RawValue],
         context: &Context,
@@ -172,19 +186,20 @@ impl Graph {
                 members.insert("accountId".into(), at.account.map_or(Value::Null, Value::from));
             }
             let key = node_key(&id, kind, at);
-            let node = Node { key, value, out: Vec::new(), document: document.name.clone() };
+            let node = Node { key, value, out: Vec::new(), document: number };
             let name = node_name(&id, &place);
-            match self.nodes.get(&name) {
-                Some(known) if known.value != node.value => {
-                    // Two graphs that border on each other both have the node; the one that it belongs to says more.
-                    if size(&node.value) > size(&known.value)
-                        || (size(&node.value) == size(&known.value) && node.value < known.value)
-                    {
-                        self.nodes.insert(name, node);
+            match self.numbers.get(&name) {
+                // Two graphs that border on each other both have the node; the one that it belongs to says more.
+                Some(&known) => {
+                    let known = &mut self.nodes[known];
+                    if (size(&node.value), &known.value) > (size(&known.value), &node.value) {
+                        *known = node;
                     }
                 }
-                Some(_) => {}
-                None => drop(self.nodes.insert(name, node)),
+                None => {
+                    self.numbers.insert(name, self.nodes.len());
+                    self.nodes.push(node);
+                }
             }
         }
         let nameless = listing.nameless(&document.name, "of a graph", "id", nameless);
@@ -207,37 +222,31 @@ impl Graph {
         let mut nameless = 0;
         for item in edges {
             listing.items += 1;
-            let edge = value(document, item)?;
-            let (Some(from), Some(to), Some(kind)) = (text(&edge, "from"), text(&edge, "to"), text(&edge, "type"))
-            else {
+            let edge: Edge<'_> =
+                serde_json::from_str(item.get()).map_err(|error| NormalizeError::json(&document.name, &error))?;
+            let (Some(from), Some(to), Some(kind)) = (filled(edge.from), filled(edge.to), filled(edge.r#type)) else {
                 nameless += 1;
                 continue;
             };
-            let end = |id: &str| {
-                let known = self.nodes.get(&node_name(id, &place));
-                known.map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone())
-            };
-            let (from_id, to_id) = (end(from), end(to));
-            let attributes = edge.get("attributes").cloned().unwrap_or_else(|| Value::Object(BTreeMap::new()));
+            let node = |id: &str| self.numbers.get(&node_name(id, &place)).map(|at| &self.nodes[*at]);
+            let end = |id: &str| node(id).map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone());
+            let (from_id, to_id) = (end(&from), end(&to));
+            let attributes = edge.attributes.unwrap_or_else(|| Value::Object(BTreeMap::new()));
             // Two targets of one rule may be the same queue, and two mappings the same pair: they have names.
             let name = ["targetId", "uuid"].iter().find_map(|name| text(&attributes, name));
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
-            let id = format!("{from_id} -[{kind}{name}]-> {to_id}");
-            let whole = Value::from([
-                ("from", from_id.as_str().into()),
-                ("to", to_id.as_str().into()),
-                ("type", kind.into()),
-                ("attributes", attributes.clone()),
-            ]);
-            let seen = self.edges.insert(key(EDGE, &place, &id), (whole, document.name.clone()));
-            if seen.is_none()
-                && let Some(node) = self.nodes.get_mut(&node_name(from, &place))
+            let key = key(EDGE, &place, &format!("{from_id} -[{kind}{name}]-> {to_id}"));
+            let out = Value::from([("to", to_id.into()), ("type", Value::from(&*kind)), ("attributes", attributes)]);
+            let mut edge = out.clone();
+            if let Value::Object(members) = &mut edge {
+                members.insert("from".into(), from_id.into());
+            }
+            let known = listing.resources.len();
+            listing.add(key, &edge, Vec::new(), &document.name)?;
+            if listing.resources.len() > known
+                && let Some(node) = self.numbers.get(&node_name(&from, &place))
             {
-                node.out.push(Value::from([
-                    ("to", to_id.as_str().into()),
-                    ("type", kind.into()),
-                    ("attributes", attributes),
-                ]));
+                self.nodes[*node].out.push(out);
             }
         }
         if let Some(reason) = listing.nameless(&document.name, "of edges", "from, to or type", nameless) {
@@ -246,7 +255,7 @@ impl Graph {
         Ok(())
     }
 
-    fn finish(self, listing: &mut Listing) -> Result<(), NormalizeError> {
+    fn finish(self, listing: &mut Listing, opened: &[Opened<'_>]) -> Result<(), NormalizeError> {
         for (place, reason) in &self.places {
             for (_, kind, most) in NODES {
                 let count = self.counts.get(&(place.clone(), *kind)).copied().unwrap_or_default();
@@ -276,7 +285,7 @@ impl Graph {
             });
             listing.cover_unless(EDGE, place, cut.as_deref());
         }
-        for node in self.nodes.into_values() {
+        for node in self.nodes {
             let mut value = node.value;
             if let Value::Object(members) = &mut value {
                 let mut out = node.out;
@@ -284,13 +293,14 @@ impl Graph {
                 members.insert("outDegree".into(), Value::from(out.len() as u64));
                 members.insert("out".into(), Value::Array(out));
             }
-            listing.add(node.key, &value, Vec::new(), &node.document)?;
-        }
-        for (key, (value, document)) in self.edges {
-            listing.add(key, &value, Vec::new(), &document)?;
+            listing.add(node.key, &value, Vec::new(), &opened[node.document].name)?;
         }
         Ok(())
     }
+}
+
+fn filled(text: Option<Cow<'_, str>>) -> Option<Cow<'_, str>> {
+    text.filter(|text| !text.is_empty())
 }
 
 fn size(value: &Value) -> usize {

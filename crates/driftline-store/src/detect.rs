@@ -290,7 +290,7 @@ impl Store {
     }
 
     /// The resources of a version that are carried over from earlier ones.
-    fn unseen_keys(&self, stream: &StreamId, version: u64) -> Result<BTreeSet<ResourceKey>, StoreError> {
+    pub fn unseen_keys(&self, stream: &StreamId, version: u64) -> Result<BTreeSet<ResourceKey>, StoreError> {
         self.keys_where(stream, version, |seen| !seen)
     }
 

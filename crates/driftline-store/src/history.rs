@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use driftline_core::compare::{Change, Comparison, Excused, compare};
 use driftline_core::pointer::Pointer;
 use driftline_core::rule::RuleBook;
-use driftline_core::{ResourceKey, StreamId, Value};
+use driftline_core::{ContentId, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 
+use crate::catalog::Version;
 use crate::error::StoreError;
 use crate::log::FileRef;
 use crate::segment::{Image, Op, Row};
@@ -39,9 +40,23 @@ pub enum What {
 #[derive(Clone, Debug)]
 pub struct Happened {
     pub key: ResourceKey,
+    pub version: u64,
     pub at: Timestamp,
     pub op: Op,
     pub comparison: Comparison,
+    /// What it was and what it is, where it was or is there.
+    pub before: Option<ContentId>,
+    pub after: Option<ContentId>,
+}
+
+/// One step of a stream's life.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A resource is new or changed in a version; its properties, as JSON that was not read yet.
+    Is(&'a Version, &'a ResourceKey, &'a str),
+    Gone(&'a ResourceKey),
+    /// That was all that changed in this version.
+    Version(&'a Version),
 }
 
 impl Store {
@@ -131,7 +146,16 @@ impl Store {
                     }
                     _ => Comparison::default(),
                 };
-                happened.push(Happened { key: row.key, at: version.taken_at, op, comparison });
+                let content = |image: &Option<Image>| image.as_ref().map(|image| image.content);
+                happened.push(Happened {
+                    version: version.number,
+                    at: version.taken_at,
+                    op,
+                    comparison,
+                    before: content(&row.before),
+                    after: content(&row.after),
+                    key: row.key,
+                });
             }
         }
         Ok(happened)
@@ -169,6 +193,28 @@ impl Store {
             })?;
         }
         Ok(found)
+    }
+
+    /// Goes through the versions of a stream, oldest first, up to and including one: each resource that is other
+    /// than before, and then the version. All resources of the first version are other than before.
+    pub fn replay(&self, stream: &StreamId, until: u64, mut each: impl FnMut(Step<'_>)) -> Result<(), StoreError> {
+        let versions = self.catalog.stream(stream)?.versions().filter(|version| version.number <= until);
+        for (at, version) in versions.enumerate() {
+            let file = if at == 0 { version.base.as_ref() } else { version.delta.as_ref() };
+            if let Some(file) = file {
+                self.read_whole(file)?.each_row(|row, _| {
+                    match &row.after {
+                        None => each(Step::Gone(&row.key)),
+                        // Only looked at again, or no longer.
+                        Some(Image { json: None, .. }) => {}
+                        Some(Image { json: Some(json), .. }) => each(Step::Is(version, &row.key, json)),
+                    }
+                    Ok(())
+                })?;
+            }
+            each(Step::Version(version));
+        }
+        Ok(())
     }
 
     /// The resources of a version with one of these ids, each with its whole properties.

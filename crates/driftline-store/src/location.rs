@@ -50,8 +50,10 @@ impl Location {
             }
             Ok(_) => {}
         }
+        // Asked in this order: someone may be making the store at this moment, and its log is the first thing in it.
+        let empty = is_empty(folder);
         if !folder.join(LOG_FOLDER).is_dir() {
-            return Err(if is_empty(folder) {
+            return Err(if empty {
                 StoreError::NoStore { location: location() }
             } else {
                 StoreError::NotAStore {

@@ -27,6 +27,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "DRIFTLINE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How to print the result, and where: table, json, ndjson or markdown, with `=FILE` into a file. Repeatable.
+    /// `topology` has mermaid, dot and svg, too.
     #[arg(short, long, global = true, env = "DRIFTLINE_OUTPUT", value_name = "FORMAT[=FILE]", value_delimiter = ',')]
     pub output: Vec<String>,
     /// When to use colour.
@@ -71,6 +72,10 @@ pub(crate) enum Command {
     Ownership(OwnershipArgs),
     /// DNS records that point at something which no source has. Exits with 2 if there are some.
     Orphans(OrphansArgs),
+    /// How the graph of things that lead to others changed: edges, nodes and degrees.
+    Topology(TopologyArgs),
+    /// Compliance by rule: what is newly violated, what was fixed, and how many violations there were over time.
+    Posture(PostureArgs),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -78,7 +83,7 @@ pub(crate) enum Command {
     /// Drop old versions and the files nobody needs.
     Gc(GcArgs),
     /// Check the store, the configuration and the sources, and say what to do.
-    Doctor,
+    Doctor(DoctorArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -123,11 +128,34 @@ pub(crate) enum Observe {
     EventTopology(DocumentArgs),
     /// Terraform: state files, and the JSON of `terraform show` for a state or a plan.
     Terraform(DocumentArgs),
+    /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
+    Swamp(SwampArgs),
     /// Run every source of the configuration file.
     All {
         #[command(flatten)]
         permissions: PermissionArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwampArgs {
+    /// A swamp repository, a datastore, its `data` folder, or what `swamp data get|query --json` printed.
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Replay every version that is there, oldest first, each as of its own time.
+    #[arg(long, env = "DRIFTLINE_ALL_VERSIONS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all_versions: bool,
+    /// Only models whose name or type matches, with `*` for any run of characters; repeatable.
+    #[arg(long, value_name = "GLOB", env = "DRIFTLINE_MODEL", value_delimiter = ',')]
+    pub model: Vec<String>,
+    /// The account that was looked at, where the data does not say.
+    #[arg(long, value_name = "ID", env = "DRIFTLINE_ACCOUNT")]
+    pub account: Option<String>,
+    /// The partition that was looked at: aws, aws-cn or aws-us-gov.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_PARTITION", default_value = "aws")]
+    pub partition: String,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -299,6 +327,53 @@ pub(crate) struct VelocityArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TopologyArgs {
+    /// Which baseline to compare with.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Only this source; repeatable.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
+    pub source: Vec<String>,
+    /// The later graph as it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// The graph at this time, instead of a baseline's, is the earlier one.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
+    pub since: Option<String>,
+    /// Compare two versions (`v3 v5`) or two times.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
+    pub between: Option<Vec<String>>,
+    /// Also the network: subnets in VPCs, route tables of subnets, functions in subnets, and so on.
+    #[arg(long, env = "DRIFTLINE_NETWORK", value_parser = clap::builder::FalseyValueParser::new())]
+    pub network: bool,
+    /// List and draw everything, not only what changed and what is next to it.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PostureArgs {
+    /// Which baseline to compare with.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Only this source; repeatable.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
+    pub source: Vec<String>,
+    /// What is now as it was at this time.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
+    pub at: Option<String>,
+    /// Compare with this time, instead of a baseline; the course over time begins there, too.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
+    pub since: Option<String>,
+    /// Only rules with such a name; `*` stands for anything.
+    #[arg(long, value_name = "GLOB", env = "DRIFTLINE_RULE")]
+    pub rule: Option<String>,
+    /// Exit with 2 when something is newly non-compliant.
+    #[arg(long, env = "DRIFTLINE_FAIL_ON_NEW", value_parser = clap::builder::FalseyValueParser::new())]
+    pub fail_on_new: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// The resource's id, as `drift` prints it, or a part of it that only one has.
     pub resource: String,
@@ -359,6 +434,16 @@ pub(crate) struct GcArgs {
     /// Only say what would be dropped.
     #[arg(long, env = "DRIFTLINE_DRY_RUN", value_parser = clap::builder::FalseyValueParser::new())]
     pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Prove that these documents come out the same in whatever order and pieces they come; nothing else is checked.
+    #[arg(long, value_name = "DOCUMENT", num_args = 1.., env = "DRIFTLINE_DETERMINISM", value_delimiter = ',')]
+    pub determinism: Vec<String>,
+    /// Which model the documents are of [default: the one that understands them].
+    #[arg(long, value_name = "MODEL", env = "DRIFTLINE_MODEL", requires = "determinism")]
+    pub model: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use driftline_core::rule::{Glob, Subject};
 use driftline_core::seal::SecretPath;
-use driftline_core::{BaselineName, Equivalence, Origin, Pattern, Rule, RuleBook, RuleKind, SourceName, Value};
+use driftline_core::{
+    BaselineName, Equivalence, Origin, Pattern, Pointer, Rule, RuleBook, RuleKind, SourceName, Value,
+};
+use driftline_sources::mapped::{self, Mapping};
 use driftline_sources::normalize::Model;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -34,6 +37,33 @@ struct RawConfig {
     ignore: Vec<RawIgnore>,
     #[serde(default)]
     seal: Vec<RawSeal>,
+    #[serde(default)]
+    swamp: RawSwamp,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSwamp {
+    #[serde(default)]
+    model: Vec<RawSwampModel>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSwampModel {
+    model: String,
+    spec: Option<String>,
+    source: String,
+    items: Option<String>,
+    id: Option<String>,
+    r#type: Option<String>,
+    type_name: Option<String>,
+    account: Option<String>,
+    region: Option<String>,
+    snapshot: Option<String>,
+    taken_at: Option<String>,
+    #[serde(default)]
+    complete: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -104,6 +134,17 @@ pub(crate) struct Config {
     pub sources: Vec<ConfiguredSource>,
     pub rules: Vec<UserRule>,
     pub seal: Vec<SecretPath>,
+    pub swamp_models: Vec<SwampModel>,
+}
+
+/// How to read the data of a swamp model that Driftline does not know.
+#[derive(Debug)]
+pub(crate) struct SwampModel {
+    /// The model's name or the path of its type.
+    pub model: Glob,
+    pub spec: Option<Glob>,
+    pub source: SourceName,
+    pub mapping: Mapping,
 }
 
 #[derive(Debug)]
@@ -123,7 +164,7 @@ pub(crate) enum From {
 #[derive(Debug)]
 pub(crate) struct Documents {
     pub model: Model,
-    pub documents: Vec<String>,
+    pub named: Vec<String>,
     pub account: Option<String>,
     pub partition: String,
 }
@@ -201,6 +242,10 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         let path = pattern(&seal.path).map_err(|error| error.about(format!("{file} [[seal]] {}", at + 1)))?;
         config.seal.push(SecretPath { kind: Glob::new(seal.r#type), path });
     }
+    for (at, model) in raw.swamp.model.into_iter().enumerate() {
+        let name = format!("{file} [[swamp.model]] {}", at + 1);
+        config.swamp_models.push(resolve_swamp_model(model).map_err(|error| error.about(name))?);
+    }
     Ok(config)
 }
 
@@ -219,7 +264,7 @@ fn origin(source: RawSource) -> CommandResult<From> {
                 CommandError::new(format!("`{model}` is not a model")).hint(format!("the models are {names}"))
             })?;
             let partition = source.partition.unwrap_or_else(|| "aws".into());
-            Ok(From::Documents(Documents { model, documents, account: source.account, partition }))
+            Ok(From::Documents(Documents { model, named: documents, account: source.account, partition }))
         }
         _ => Err(CommandError::new("it needs either `file`, or `command`, or `model` and `documents`")),
     }
@@ -227,6 +272,39 @@ fn origin(source: RawSource) -> CommandResult<From> {
 
 fn pattern(text: &str) -> CommandResult<Pattern> {
     text.parse().map_err(|error: driftline_core::pointer::PointerError| CommandError::new(error.to_string()))
+}
+
+fn resolve_swamp_model(raw: RawSwampModel) -> CommandResult<SwampModel> {
+    let pointer = |name: &str, text: Option<String>| -> CommandResult<Option<Pointer>> {
+        let parse = |text: String| {
+            text.parse().map_err(|error: driftline_core::pointer::PointerError| {
+                CommandError::new(error.to_string()).about(format!("`{name}`"))
+            })
+        };
+        text.map(parse).transpose()
+    };
+    let kind = match (raw.r#type, raw.type_name) {
+        (Some(at), None) => {
+            mapped::Kind::At(pointer("type", Some(at))?.expect("a pointer that is given is parsed or refused"))
+        }
+        (None, Some(name)) if !name.is_empty() => mapped::Kind::Named(name),
+        _ => return Err(CommandError::new("it needs either `type` (a JSON pointer) or `type_name`")),
+    };
+    let mapping = Mapping {
+        items: pointer("items", raw.items)?,
+        id: pointer("id", raw.id)?,
+        kind,
+        account: pointer("account", raw.account)?,
+        region: pointer("region", raw.region)?,
+        snapshot: pointer("snapshot", raw.snapshot)?,
+        taken_at: pointer("taken_at", raw.taken_at)?,
+        complete: raw.complete,
+    };
+    if mapping.id.is_none() && mapping.items.is_none() {
+        return Err(CommandError::new("it needs `id`: only the members of `items` have names of their own"));
+    }
+    let source = raw.source.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()))?;
+    Ok(SwampModel { model: Glob::new(raw.model), spec: raw.spec.map(Glob::new), source, mapping })
 }
 
 fn reason(text: Option<String>) -> CommandResult<String> {
@@ -369,6 +447,10 @@ mod tests {
             ("[[rule]]\nkind = \"default\"\npath = \"/a\"\nreason = \"x\"", "needs `value`"),
             ("colour = 1", "unknown field"),
             ("stale_after = \"soon\"", "`stale_after`"),
+            ("[[swamp.model]]\nmodel = \"m\"\nsource = \"s\"\nid = \"/id\"", "either `type`"),
+            ("[[swamp.model]]\nmodel = \"m\"\nsource = \"s\"\ntype_name = \"T\"", "needs `id`"),
+            ("[[swamp.model]]\nmodel = \"m\"\nsource = \"s\"\nid = \"id\"\ntype_name = \"T\"", "not a JSON pointer"),
+            ("[[swamp.model]]\nmodel = \"m\"\nsource = \"S\"\nid = \"/id\"\ntype_name = \"T\"", "`S` is not allowed"),
         ] {
             let found = error(text);
             assert!(found.contains(message), "{text}\n{found}");

@@ -46,6 +46,18 @@ fn expand(name: &str) -> CommandResult<Vec<String>> {
 }
 
 fn read(name: String) -> CommandResult<Text> {
+    if let Some((scheme, _)) = name.split_once("://") {
+        return match scheme {
+            "https" | "http" => web::read(&name),
+            "file" => read(name["file://".len()..].to_owned()),
+            "s3" | "gs" | "az" => {
+                Err(CommandError::new(format!("`{}` is in a bucket, which cannot be read yet", shown(&name)))
+                    .hint("copy it first (`aws s3 cp … -` and `-` for standard input), or give an https address"))
+            }
+            _ => Err(CommandError::new(format!("`{scheme}://` is not something documents are read from"))
+                .hint("a file, a pattern, an https address, or `-`")),
+        };
+    }
     let bytes = match name.as_str() {
         "-" => {
             let mut bytes = Vec::new();
@@ -56,5 +68,96 @@ fn read(name: String) -> CommandResult<Text> {
     match bytes {
         Ok(bytes) => Ok(Text { name: if name == "-" { "standard input".into() } else { name }, bytes }),
         Err(error) => Err(CommandError::because(format!("cannot read `{name}`"), &error)),
+    }
+}
+
+/// An address as it may be shown: without who asks, and without what a signed address proves it by.
+fn shown(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let (host, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(not(feature = "https"))]
+mod web {
+    use super::{CommandError, CommandResult, Text, shown};
+
+    pub(super) fn read(address: &str) -> CommandResult<Text> {
+        Err(CommandError::new(format!("`{}` cannot be read: this program was built without `https`", shown(address)))
+            .hint("build it with `--features https`, or fetch the document and give the file"))
+    }
+}
+
+#[cfg(feature = "https")]
+mod web {
+    use std::time::Duration;
+
+    use super::{CommandError, CommandResult, Text, shown};
+    use crate::surroundings::text_variable;
+
+    /// More than any state or inventory that was ever seen.
+    const LARGEST: u64 = 1 << 30;
+    const PATIENCE: Duration = Duration::from_mins(2);
+    /// The whole `Authorization` header, for places that ask for one.
+    const AUTHORIZATION: &str = "DRIFTLINE_HTTP_AUTHORIZATION";
+
+    pub(super) fn read(address: &str) -> CommandResult<Text> {
+        let name = shown(address);
+        let about = |error: CommandError| error.about(format!("cannot read `{name}`"));
+        if address.starts_with("http://") && !is_this_machine(&name) {
+            return Err(about(CommandError::new("over plain http anyone on the way could read and change it"))
+                .hint("use https, or fetch the document and give the file"));
+        }
+        let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
+        let agent = ureq::Agent::config_builder()
+            .tls_config(tls)
+            .timeout_global(Some(PATIENCE))
+            .max_redirects(5)
+            .user_agent(concat!("driftline/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        let mut request = agent.get(address).header("Accept", "application/json");
+        if let Some(authorization) = text_variable(AUTHORIZATION) {
+            request = request.header("Authorization", authorization);
+        }
+        let answered =
+            request.call().and_then(|mut response| response.body_mut().with_config().limit(LARGEST).read_to_vec());
+        match answered {
+            Ok(bytes) => Ok(Text { name: name.clone(), bytes }),
+            Err(ureq::Error::StatusCode(code @ (401 | 403))) => {
+                Err(about(CommandError::new(format!("it was refused (status {code})")))
+                    .hint(format!("{AUTHORIZATION} holds the `Authorization` header to send")))
+            }
+            Err(ureq::Error::StatusCode(code)) => {
+                Err(about(CommandError::new(format!("the server answered with status {code}"))))
+            }
+            Err(error) => Err(about(CommandError::new(error.to_string()))),
+        }
+    }
+
+    fn is_this_machine(address: &str) -> bool {
+        let host = address.trim_start_matches("http://").split('/').next().unwrap_or_default();
+        let name = host.strip_prefix('[').and_then(|rest| rest.split(']').next());
+        let name = name.unwrap_or_else(|| host.split(':').next().unwrap_or_default());
+        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_proves_who_asks_is_never_shown() {
+        for (address, expected) in [
+            ("https://user:secret@host/state?token=secret#x", "https://host/state"),
+            ("https://host?sig=secret", "https://host"),
+            ("https://host:8443/a/b", "https://host:8443/a/b"),
+            ("s3://bucket/key", "s3://bucket/key"),
+        ] {
+            assert_eq!(shown(address), expected);
+        }
     }
 }

@@ -30,24 +30,13 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     if let Some([first, second]) = args.across.as_deref() {
         return across(settings, &store, first, second, args);
     }
-    let (mut question, expected) = question(settings, &store, args)?;
-    restrict(&store, &mut question, &sources)?;
-    if question.pairs.is_empty() {
-        return Err(CommandError::new("there is nothing to compare: no source has a version from that time")
-            .hint("`driftline log` lists versions"));
-    }
-    let absent = store.catalog().streams().filter(|(id, _)| {
-        is_named(id, &sources) && args.between.is_none() && !question.pairs.iter().any(|pair| pair.stream == **id)
-    });
-    for (id, _) in absent {
-        settings.printer.warn(&format!("the source `{id}` has no version from that time and is no part of the answer"));
-    }
-    for pair in question.pairs.iter().filter(|pair| pair.expected.is_none()) {
-        settings.printer.warn(&format!(
-            "the source `{}` has versions, but none that it could be compared with: all of it is not checked",
-            pair.stream
-        ));
-    }
+    let points = Points {
+        baseline: args.baseline.as_deref(),
+        at: args.at.as_deref(),
+        since: args.since.as_deref(),
+        between: args.between.as_deref(),
+    };
+    let (question, expected) = ask(settings, &store, points, &sources)?;
     for pair in &question.pairs {
         let expected = pair.expected.map_or_else(|| "nothing".to_owned(), |version| format!("v{version}"));
         settings.printer.detail(&format!("{}: v{} against {expected}", pair.stream, pair.live));
@@ -94,6 +83,43 @@ fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &
     finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, false)
 }
 
+/// The two points in time that a question is about, as given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Points<'a> {
+    pub baseline: Option<&'a str>,
+    pub at: Option<&'a str>,
+    pub since: Option<&'a str>,
+    pub between: Option<&'a [String]>,
+}
+
+/// The versions to compare, of the sources that are named, with a word about those that cannot be.
+pub(crate) fn ask(
+    settings: &Settings,
+    store: &Store,
+    points: Points<'_>,
+    sources: &[StreamId],
+) -> CommandResult<(Question, Expected)> {
+    let (mut question, expected) = question(settings, store, points)?;
+    restrict(store, &mut question, sources)?;
+    if question.pairs.is_empty() {
+        return Err(CommandError::new("there is nothing to compare: no source has a version from that time")
+            .hint("`driftline log` lists versions"));
+    }
+    let absent = store.catalog().streams().filter(|(id, _)| {
+        is_named(id, sources) && points.between.is_none() && !question.pairs.iter().any(|pair| pair.stream == **id)
+    });
+    for (id, _) in absent {
+        settings.printer.warn(&format!("the source `{id}` has no version from that time and is no part of the answer"));
+    }
+    for pair in question.pairs.iter().filter(|pair| pair.expected.is_none()) {
+        settings.printer.warn(&format!(
+            "the source `{}` has versions, but none that it could be compared with: all of it is not checked",
+            pair.stream
+        ));
+    }
+    Ok((question, expected))
+}
+
 pub(crate) fn parse_sources(names: &[String]) -> CommandResult<Vec<StreamId>> {
     names
         .iter()
@@ -116,10 +142,10 @@ pub(crate) fn restrict(store: &Store, question: &mut Question, named: &[StreamId
     Ok(())
 }
 
-fn question(settings: &Settings, store: &Store, args: &DriftArgs) -> CommandResult<(Question, Expected)> {
-    let moment = |text: &Option<String>| text.as_ref().map(|text| parse_moment(text, settings.now)).transpose();
-    let at = moment(&args.at)?;
-    if let Some([a, b]) = args.between.as_deref() {
+fn question(settings: &Settings, store: &Store, args: Points<'_>) -> CommandResult<(Question, Expected)> {
+    let moment = |text: Option<&str>| text.map(|text| parse_moment(text, settings.now)).transpose();
+    let at = moment(args.at)?;
+    if let Some([a, b]) = args.between {
         if args.at.is_some() || args.since.is_some() {
             return Err(CommandError::new(
                 "`--between` names both sides; `--at` and `--since` have no place beside it",
@@ -135,13 +161,13 @@ fn question(settings: &Settings, store: &Store, args: &DriftArgs) -> CommandResu
         let text = format!("between {} and {}", a.name(), b.name());
         return Ok((Question { pairs, accepted: Vec::new() }, Expected::Versions { text }));
     }
-    if let Some(since) = moment(&args.since)? {
+    if let Some(since) = moment(args.since)? {
         let live = at.map_or(Point::Newest, Point::At);
         let text = format!("since {since}");
         let pairs = pairs_between(store, Point::At(since), live);
         return Ok((Question { pairs, accepted: Vec::new() }, Expected::Versions { text }));
     }
-    let name = settings.baseline(args.baseline.as_deref())?;
+    let name = settings.baseline(args.baseline)?;
     let question = store.question(&name, at)?;
     let set_at = store.catalog().baseline(&name)?.set_at;
     Ok((question, Expected::Baseline { name: name.to_string(), set_at }))

@@ -10,22 +10,28 @@ mod demo_documents;
 mod demo_relations;
 #[cfg(test)]
 mod demo_tests;
+mod determinism;
 mod documents;
+mod draw;
 mod drift;
 mod error;
 mod exit;
 mod explain;
 mod filter;
+mod layout;
 mod observe;
 mod orphans;
 mod output;
 mod ownership;
+mod posture;
 mod report;
 mod seal;
 mod settings;
 mod surroundings;
 mod survey;
+mod swamp;
 mod time;
+mod topology;
 mod upkeep;
 mod velocity;
 
@@ -71,6 +77,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Diff(args) => return drift::diff(settings, &args),
         Command::Orphans(args) => return orphans::run(settings, &args),
         Command::Ownership(args) => ownership::run(settings, &args)?,
+        Command::Posture(args) => return posture::run(settings, &args),
+        Command::Topology(args) => topology::run(settings, &args)?,
         Command::Demo(args) => demo::run(settings, &args)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,
@@ -80,7 +88,10 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Log(args) => upkeep::log(settings, &args)?,
         Command::Verify => upkeep::verify(settings)?,
         Command::Gc(args) => upkeep::gc(settings, &args)?,
-        Command::Doctor => upkeep::doctor(settings)?,
+        Command::Doctor(args) if !args.determinism.is_empty() => {
+            determinism::run(settings, &args.determinism, args.model.as_deref())?;
+        }
+        Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

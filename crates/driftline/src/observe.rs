@@ -50,6 +50,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
         Observe::Dns(args) => report.committed = documents(settings, Model::Dns, args)?,
         Observe::EventTopology(args) => report.committed = documents(settings, Model::EventTopology, args)?,
         Observe::Terraform(args) => report.committed = documents(settings, Model::Terraform, args)?,
+        Observe::Swamp(args) => return crate::swamp::run(settings, &args),
         Observe::All { permissions } => return observe_all(settings, permissions),
     }
     settings.printer.print(&report)
@@ -141,7 +142,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
         Origin::Documents(from) => {
             let (account, partition) = (from.account.clone(), from.partition.clone());
             let context = Context { source: source.name.clone(), account, partition };
-            observe_documents(settings, from.model, &from.documents, &context, None, permissions)
+            observe_documents(settings, from.model, &from.named, &context, None, permissions)
         }
     };
     let outcomes: Vec<CommandResult<Vec<Line>>> = std::thread::scope(|scope| {
@@ -423,11 +424,21 @@ impl Progress {
     }
 }
 
+/// What a run did: the versions it made, and the streams that needed none.
 #[derive(Default)]
-struct Report {
-    committed: Vec<Line>,
+pub(crate) struct Report {
+    pub committed: Vec<Line>,
+    pub unchanged: Vec<Unchanged>,
 }
 
+/// A stream whose newest version is of what was found again.
+#[derive(Serialize)]
+pub(crate) struct Unchanged {
+    pub source: String,
+    pub version: u64,
+}
+
+/// One version that was made.
 pub(crate) struct Line {
     source: String,
     committed: Committed,
@@ -489,6 +500,9 @@ impl Show for Report {
             let what = page.paint(GREEN, &format!("{} v{}", line.source, line.committed.version));
             writeln!(page, "{what}  {}", line.summary())?;
         }
+        for same in &self.unchanged {
+            writeln!(page, "{} v{}  unchanged", same.source, same.version)?;
+        }
         Ok(())
     }
 
@@ -497,8 +511,14 @@ impl Show for Report {
         struct All<'a> {
             schema: &'a str,
             committed: Vec<JsonLine<'a>>,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            unchanged: &'a [Unchanged],
         }
-        let all = All { schema: "driftline.observed/v1", committed: self.committed.iter().map(Line::json).collect() };
+        let all = All {
+            schema: "driftline.observed/v1",
+            committed: self.committed.iter().map(Line::json).collect(),
+            unchanged: &self.unchanged,
+        };
         Ok(serde_json::to_writer_pretty(out, &all)?)
     }
 
@@ -514,6 +534,9 @@ impl Show for Report {
         writeln!(out, "| source | version | |\n|---|---|---|")?;
         for line in &self.committed {
             writeln!(out, "| {} | {} | {} |", markdown_cell(&line.source), line.committed.version, line.summary())?;
+        }
+        for same in &self.unchanged {
+            writeln!(out, "| {} | {} | unchanged |", markdown_cell(&same.source), same.version)?;
         }
         Ok(())
     }

@@ -187,8 +187,7 @@ fn judge_one(
     let mut places = BTreeSet::new();
     for kind in wanted.kinds {
         for place in places_of(kind, wanted.region.as_deref(), account, surveyed) {
-            let observers =
-                surveyed.iter().filter(|one| !one.resources.values().any(|value| value.get(TERRAFORM).is_some()));
+            let observers = surveyed.iter().filter(|one| !one.claims);
             if let Some(why) = survey::unseen(observers, kind, &place, survey::sees_everything) {
                 return (Verdict::NotChecked, why);
             }

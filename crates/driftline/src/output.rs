@@ -16,6 +16,29 @@ pub(crate) enum Format {
     Json,
     Ndjson,
     Markdown,
+    Mermaid,
+    Dot,
+    Svg,
+}
+
+impl Format {
+    const ALL: [(&'static str, Format); 7] = [
+        ("table", Format::Table),
+        ("json", Format::Json),
+        ("ndjson", Format::Ndjson),
+        ("markdown", Format::Markdown),
+        ("mermaid", Format::Mermaid),
+        ("dot", Format::Dot),
+        ("svg", Format::Svg),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
+    }
+
+    fn is_drawing(self) -> bool {
+        matches!(self, Format::Mermaid | Format::Dot | Format::Svg)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -32,6 +55,10 @@ pub(crate) trait Show {
     /// One JSON value a line.
     fn ndjson(&self, out: &mut dyn Write) -> io::Result<()>;
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()>;
+    /// A picture, where there is something to draw.
+    fn draw(&self, _format: Format) -> Option<String> {
+        None
+    }
 }
 
 /// How much is said beside the result.
@@ -99,15 +126,10 @@ impl Printer {
                 Some((name, file)) => (name, Some(PathBuf::from(file))),
                 None => (text.as_str(), None),
             };
-            let format = match name {
-                "table" => Format::Table,
-                "json" => Format::Json,
-                "ndjson" => Format::Ndjson,
-                "markdown" => Format::Markdown,
-                other => {
-                    return Err(CommandError::new(format!("`{other}` is not an output format"))
-                        .hint("the formats are table, json, ndjson and markdown"));
-                }
+            let Some((_, format)) = Format::ALL.into_iter().find(|(known, _)| *known == name) else {
+                return Err(CommandError::new(format!("`{name}` is not an output format")).hint(
+                    "the formats are table, json, ndjson and markdown; `topology` has mermaid, dot and svg, too",
+                ));
             };
             outputs.push(Output { format, file });
         }
@@ -142,17 +164,30 @@ impl Printer {
     }
 
     pub(crate) fn print(&self, what: &dyn Show) -> CommandResult<()> {
-        for output in &self.outputs {
+        // Before anything is written: a command that cannot do all that is asked does nothing.
+        let draw = |output: &Output| match output.format {
+            format if !format.is_drawing() => Ok(None),
+            format => what.draw(format).map(Some).ok_or_else(|| {
+                CommandError::new(format!("this command has no {} output", format.name()))
+                    .hint("`driftline topology` draws")
+            }),
+        };
+        let drawings = self.outputs.iter().map(draw).collect::<CommandResult<Vec<Option<String>>>>()?;
+        for (output, drawing) in self.outputs.iter().zip(drawings) {
+            let write = |out: &mut dyn Write, color: bool| match &drawing {
+                Some(drawing) => out.write_all(drawing.as_bytes()),
+                None => write_as(output.format, what, out, color),
+            };
             match &output.file {
                 Some(path) => {
                     let failed =
                         |error: io::Error| CommandError::because(format!("cannot write `{}`", path.display()), &error);
                     let mut file = BufWriter::with_capacity(64 * 1024, File::create(path).map_err(failed)?);
-                    write_as(output.format, what, &mut file, false).and_then(|()| file.flush()).map_err(failed)?;
+                    write(&mut file, false).and_then(|()| file.flush()).map_err(failed)?;
                 }
                 None => {
                     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-                    delivered(write_as(output.format, what, &mut out, self.color).and_then(|()| out.flush()))?;
+                    delivered(write(&mut out, self.color).and_then(|()| out.flush()))?;
                 }
             }
         }
@@ -237,6 +272,8 @@ fn write_as(format: Format, what: &dyn Show, out: &mut dyn Write, color: bool) -
         Format::Json => what.json(out).and_then(|()| out.write_all(b"\n")),
         Format::Ndjson => what.ndjson(out),
         Format::Markdown => what.markdown(out),
+        // Drawn before, and whole.
+        Format::Mermaid | Format::Dot | Format::Svg => Ok(()),
     }
 }
 

@@ -142,7 +142,7 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
             claims.extend(tag_claims(value, &stream));
             parent = parent.or_else(|| parent_of(key, value));
         }
-        let (key, at) = &group[0];
+        let (key, _) = &group[0];
         // What exists only in a tool's own books is not infrastructure that could be unclaimed.
         if seen_by.is_empty() && key.place.as_str().starts_with("terraform/") {
             continue;
@@ -152,8 +152,7 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
             (false, true) => Standing::Unclaimed,
             (false, false) => Standing::Claimed,
             (true, _) => {
-                let observers =
-                    surveyed.iter().filter(|one| !one.resources.values().any(|value| value.get(TERRAFORM).is_some()));
+                let observers = surveyed.iter().filter(|one| !one.claims);
                 reason = survey::unseen(observers, &key.kind, key.place.as_str(), survey::sees_everything);
                 if reason.is_none() { Standing::Missing } else { Standing::NotObserved }
             }
@@ -161,7 +160,6 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
         if !claims.is_empty() {
             owned.insert((key.kind.clone(), local_id(&key.kind, &key.id).to_owned()));
         }
-        let _ = at;
         parents.push(parent);
         things.push(Thing {
             canonical_id: key.id.clone(),

@@ -57,6 +57,24 @@ pub(crate) enum Expected {
     Versions { text: String },
 }
 
+impl Expected {
+    /// What the answer is held against, in words.
+    pub(crate) fn heading(&self, now: Timestamp) -> String {
+        match self {
+            Expected::Baseline { name, set_at } => format!("against baseline `{name}`, set {}", ago(*set_at, now)),
+            Expected::Versions { text } => text.clone(),
+        }
+    }
+
+    /// The same at any time it is asked: for what is kept, and compared byte by byte.
+    pub(crate) fn exact_heading(&self) -> String {
+        match self {
+            Expected::Baseline { name, set_at } => format!("against baseline `{name}`, set at {set_at}"),
+            Expected::Versions { text } => text.clone(),
+        }
+    }
+}
+
 /// Everything `drift` has to say.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
@@ -257,10 +275,7 @@ impl Report<'_> {
     }
 
     fn heading(&self) -> String {
-        match &self.expected {
-            Expected::Baseline { name, set_at } => format!("against baseline `{name}`, set {}", ago(*set_at, self.now)),
-            Expected::Versions { text } => text.clone(),
-        }
+        self.expected.heading(self.now)
     }
 
     pub(crate) fn result_line(&self) -> String {

@@ -18,6 +18,8 @@ pub(crate) struct Surveyed {
     pub taken_at: Timestamp,
     pub coverage: Coverage,
     pub resources: BTreeMap<ResourceKey, Value>,
+    /// Whether it tells who manages things rather than what is there.
+    pub claims: bool,
 }
 
 /// What the streams that are named, or all, have at a time, or now.
@@ -29,12 +31,14 @@ pub(crate) fn survey(store: &Store, named: &[StreamId], at: Option<Timestamp>) -
             None => stream.head(),
         };
         let Some(version) = version else { continue };
+        let resources = store.resources(id, version.number, |_| true)?;
         found.push(Surveyed {
+            claims: resources.values().any(|value| value.get(TERRAFORM).is_some()),
             stream: id.clone(),
             version: version.number,
             taken_at: version.taken_at,
             coverage: store.coverage(&version.coverage)?,
-            resources: store.resources(id, version.number, |_| true)?,
+            resources,
         });
     }
     Ok(found)

@@ -463,11 +463,16 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         let value = match &source.from {
             crate::config::From::File(path) => format!("{} from the file {}", source.name, path.display()),
             crate::config::From::Documents(from) => {
-                format!("{} from {} documents {}", source.name, from.model.name(), from.documents.join(" "))
+                format!("{} from {} documents {}", source.name, from.model.name(), from.named.join(" "))
             }
             crate::config::From::Command(command) => format!("{} from the program {}", source.name, command.join(" ")),
         };
         values.push(Setting { name: "source", value, from: file.clone() });
+    }
+    for model in &config.swamp_models {
+        let spec = model.spec.as_ref().map_or_else(String::new, |spec| format!(" spec={spec}"));
+        let value = format!("{} from model={}{spec}", model.source, model.model);
+        values.push(Setting { name: "swamp.model", value, from: file.clone() });
     }
     for rule in settings.rules.book.rules() {
         let what = format!("{} {} ({})", rule.kind.name(), subject(rule), rule.reason);

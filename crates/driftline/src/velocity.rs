@@ -1,19 +1,21 @@
 //! `velocity`: how much drifted, by type, now and over time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use driftline_core::velocity::{Event, Rate, WINDOWS, Window, windows};
-use driftline_store::Store;
+use driftline_core::velocity::{Event, Noise, Pass, Rate, WINDOWS, Window, noise, windows};
+use driftline_core::{ContentId, ResourceKey};
 use driftline_store::detect::Tally;
+use driftline_store::history::Happened;
 use driftline_store::segment::Op;
+use driftline_store::{Store, Stream};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::args::VelocityArgs;
 use crate::drift::{is_named, parse_sources, restrict};
 use crate::error::CommandResult;
-use crate::output::{BOLD, DIM, Page, Show, columns, markdown_cell};
+use crate::output::{BOLD, DIM, Page, Show, YELLOW, columns, markdown_cell, visible};
 use crate::settings::Settings;
 use crate::time::parse_moment;
 
@@ -41,15 +43,20 @@ pub(crate) fn compute(
     let since = now.checked_sub(longest).unwrap_or(Timestamp::MIN);
     let mut events = Vec::new();
     let mut totals: BTreeMap<String, u64> = BTreeMap::new();
+    let mut noisy: BTreeMap<String, Noise> = BTreeMap::new();
     for (stream, versions) in store.catalog().streams().filter(|(stream, _)| is_named(stream, &named)) {
-        for happened in store.happened(stream, since, now, &settings.rules.book)? {
-            // Something new is not drift of what was there; what rules excuse did not happen either.
-            let counts = match happened.op {
-                Op::Remove => happened.comparison.excused.is_empty(),
-                Op::Change => !happened.comparison.changes.is_empty(),
-                _ => false,
-            };
-            if counts {
+        let all = store.happened(stream, since, now, &settings.rules.book)?;
+        for (kind, passes) in passes(versions, &all, since, now) {
+            if let Some(found) = noise(&passes) {
+                let known = noisy.entry(kind).or_insert(found);
+                if found.usual_rate > known.usual_rate {
+                    *known = found;
+                }
+            }
+        }
+        for happened in all {
+            // Something new is not drift of what was there.
+            if happened.op != Op::Add && counts(&happened) {
                 let resource = format!("{stream} {} {}", happened.key.place, happened.key.id);
                 events.push(Event { kind: happened.key.kind, resource, at: happened.at });
             }
@@ -59,13 +66,58 @@ pub(crate) fn compute(
             *totals.entry(kind).or_default() += count.rows;
         }
     }
-    Ok(Velocity { now, baseline: name.to_string(), by_type: drift.by_type, windows: windows(now, &events, &totals) })
+    Ok(Velocity {
+        now,
+        baseline: name.to_string(),
+        by_type: drift.by_type,
+        noisy,
+        windows: windows(now, &events, &totals),
+    })
+}
+
+/// What rules excuse did not happen.
+fn counts(happened: &Happened) -> bool {
+    match happened.op {
+        Op::Change => !happened.comparison.changes.is_empty(),
+        // A finding that is gone is good news.
+        Op::Remove => happened.comparison.excused.is_empty(),
+        _ => true,
+    }
+}
+
+/// What each pass in a time did to each type.
+fn passes(versions: &Stream, happened: &[Happened], since: Timestamp, until: Timestamp) -> BTreeMap<String, Vec<Pass>> {
+    let mut been: BTreeMap<&ResourceKey, BTreeSet<Option<ContentId>>> = BTreeMap::new();
+    let mut by_version: BTreeMap<u64, BTreeMap<&str, Pass>> = BTreeMap::new();
+    for one in happened.iter().filter(|one| counts(one)) {
+        let been = been.entry(&one.key).or_default();
+        been.insert(one.before);
+        let pass = by_version.entry(one.version).or_default().entry(&one.key.kind).or_default();
+        // Something that is there for the first time is new; it did not change.
+        if one.op == Op::Add && !been.contains(&one.after) && been.len() == 1 {
+            continue;
+        }
+        pass.changed += 1;
+        pass.returned += u64::from(been.contains(&one.after));
+    }
+    let mut passes: BTreeMap<String, Vec<Pass>> = BTreeMap::new();
+    // The first version of all is where history begins, and no pass from something to something.
+    let inside = versions.versions().skip(1).filter(|version| version.taken_at > since && version.taken_at <= until);
+    for version in inside {
+        let of = by_version.remove(&version.number).unwrap_or_default();
+        for (kind, count) in versions.types(version.number) {
+            let pass = of.get(kind.as_str()).copied().unwrap_or_default();
+            passes.entry(kind).or_default().push(Pass { total: count.rows, ..pass });
+        }
+    }
+    passes
 }
 
 pub(crate) struct Velocity {
     now: Timestamp,
     baseline: String,
     by_type: BTreeMap<String, Tally>,
+    noisy: BTreeMap<String, Noise>,
     windows: BTreeMap<&'static str, BTreeMap<String, Window>>,
 }
 
@@ -76,10 +128,13 @@ struct JsonRate {
     rate: Rate,
     unknown_count: u64,
     not_checked_count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noisy: Option<Noise>,
 }
 
-fn json_rate(tally: &Tally) -> JsonRate {
+fn json_rate(tally: &Tally, noisy: Option<&Noise>) -> JsonRate {
     JsonRate {
+        noisy: noisy.copied(),
         rate: Rate::new(tally.drifted, tally.checked()),
         unknown_count: tally.unknown,
         not_checked_count: tally.not_checked,
@@ -99,8 +154,9 @@ impl Velocity {
                 let found = self.windows.get(name).and_then(|types| types.get(kind));
                 found.map_or_else(|| "0".to_owned(), |window| window.rate.drifted_count.to_string())
             };
+            let mark = if self.noisy.contains_key(kind) { " (noisy)" } else { "" };
             rows.push(vec![
-                kind.clone(),
+                format!("{kind}{mark}"),
                 rate.drifted_count.to_string(),
                 rate.total_count.to_string(),
                 percent(rate.drift_rate),
@@ -126,6 +182,26 @@ impl Show for Velocity {
         for line in columns(&self.rows(), 0) {
             writeln!(page, "{line}")?;
         }
+        if !self.noisy.is_empty() {
+            let about = "their rate says more about how they are observed than about the infrastructure";
+            writeln!(page, "\n{}  {}", page.paint(YELLOW, "NOISY"), page.paint(DIM, about))?;
+        }
+        for (kind, noise) in &self.noisy {
+            let text = format!(
+                "{kind}: much of it changed in {} of {} passes, {} in the usual one; {} of the changes only brought \
+                 back what was there before",
+                noise.noisy_passes,
+                noise.passes,
+                percent(noise.usual_rate),
+                percent(noise.returned_rate)
+            );
+            writeln!(page, "  {}", visible(&text))?;
+        }
+        if !self.noisy.is_empty() {
+            let hint = "`driftline doctor --determinism FILE` tells whether a normalizer does it; a `volatile` rule \
+                        names what changes by itself";
+            writeln!(page, "  {}", page.paint(DIM, hint))?;
+        }
         Ok(())
     }
 
@@ -139,7 +215,8 @@ impl Show for Velocity {
             by_resource_type: BTreeMap<&'a String, JsonRate>,
             windows: &'a BTreeMap<&'static str, BTreeMap<String, Window>>,
         }
-        let by_resource_type = self.by_type.iter().map(|(kind, tally)| (kind, json_rate(tally))).collect();
+        let by_resource_type =
+            self.by_type.iter().map(|(kind, tally)| (kind, json_rate(tally, self.noisy.get(kind)))).collect();
         let all = All {
             schema: "driftline.velocity/v1",
             computed_at: self.now,
@@ -159,7 +236,10 @@ impl Show for Velocity {
             rate: JsonRate,
         }
         for (kind, tally) in &self.by_type {
-            serde_json::to_writer(&mut *out, &Line { resource_type: kind, rate: json_rate(tally) })?;
+            serde_json::to_writer(
+                &mut *out,
+                &Line { resource_type: kind, rate: json_rate(tally, self.noisy.get(kind)) },
+            )?;
             writeln!(out)?;
         }
         Ok(())

@@ -12,6 +12,7 @@ use driftline_store::Store;
 use driftline_store::detect::{Pair, Question, Tally};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
+use driftline_store::history::Step;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -27,6 +28,8 @@ enum Action {
         world: BTreeMap<u8, u8>,
         partial: [bool; 4],
         by_line: bool,
+        /// Listed by one of two backends.
+        other_backend: bool,
     },
     /// Pin the newest version.
     Pin,
@@ -37,8 +40,11 @@ enum Action {
 
 fn any_action() -> impl Strategy<Value = Action> {
     let world = prop::collection::btree_map(0u8..12, 0u8..6, 0..10);
-    let observe = (world, prop::array::uniform4(prop::bool::weighted(0.2)), any::<bool>())
-        .prop_map(|(world, partial, by_line)| Action::Observe { world, partial, by_line });
+    let cut = prop::array::uniform4(prop::bool::weighted(0.2));
+    let observe =
+        (world, cut, any::<bool>(), prop::bool::weighted(0.2)).prop_map(|(world, partial, by_line, other_backend)| {
+            Action::Observe { world, partial, by_line, other_backend }
+        });
     let others = prop_oneof![Just(Action::Pin), (1usize..4).prop_map(Action::Thin), Just(Action::Reopen)];
     prop_oneof![observe.clone(), observe.clone(), observe, others]
 }
@@ -48,6 +54,8 @@ fn any_action() -> impl Strategy<Value = Action> {
 struct Version {
     rows: BTreeMap<ResourceKey, (Value, bool)>,
     coverage: Coverage,
+    /// Some of what is not seen was seen by the other backend only.
+    mixed: bool,
 }
 
 fn resource(number: u8) -> ResourceKey {
@@ -82,16 +90,25 @@ fn book() -> RuleBook {
     ])
 }
 
-/// What the model makes of an observation on top of the version before.
-fn next(previous: Option<&Version>, world: &BTreeMap<ResourceKey, Value>, coverage: &Coverage) -> Version {
+/// What the model makes of an observation on top of the versions before.
+fn next(versions: &BTreeMap<u64, Version>, world: &BTreeMap<ResourceKey, Value>, coverage: &Coverage) -> Version {
+    let previous = versions.values().next_back();
+    let same = previous.is_none_or(|previous| previous.coverage.basis() == coverage.basis());
+    let last_of_this = versions.values().rev().find(|version| version.coverage.basis() == coverage.basis());
+    let seen_then =
+        |key: &ResourceKey| last_of_this.is_some_and(|version| version.rows.get(key).is_some_and(|(_, seen)| *seen));
+    let was_mixed = previous.is_some_and(|previous| previous.mixed);
     let mut rows: BTreeMap<ResourceKey, (Value, bool)> =
         world.iter().map(|(key, value)| (key.clone(), (value.clone(), true))).collect();
-    for (key, (value, _)) in previous.into_iter().flat_map(|version| &version.rows) {
-        if !rows.contains_key(key) && !coverage.is_complete(&key.kind, key.place.as_str()) {
+    for (key, (value, seen)) in previous.into_iter().flat_map(|version| &version.rows) {
+        let absence_counts = if same { *seen || !was_mixed } else { seen_then(key) };
+        let gone = absence_counts && coverage.is_complete(&key.kind, key.place.as_str());
+        if !rows.contains_key(key) && !gone {
             rows.insert(key.clone(), (value.clone(), false));
         }
     }
-    Version { rows, coverage: coverage.clone() }
+    let mixed = rows.values().any(|(_, seen)| !seen) && (was_mixed || !same);
+    Version { rows, coverage: coverage.clone(), mixed }
 }
 
 /// What drift must say, straight from the table.
@@ -131,17 +148,17 @@ impl Run {
         self.step += 1;
         let now = moment(self.step);
         match action {
-            Action::Observe { world, partial: cut, by_line } => {
+            Action::Observe { world, partial: cut, by_line, other_backend } => {
                 let world: BTreeMap<ResourceKey, Value> = world
                     .iter()
                     .map(|(number, number_of_value)| (resource(*number), value(*number_of_value)))
                     .collect();
-                let mut coverage = Coverage::new();
+                let mut coverage = Coverage::new().on_basis(other_backend.then(|| "other".to_owned()));
                 for (at, cut) in cut.iter().enumerate() {
                     let outcome = if *cut { partial() } else { Outcome::Complete };
                     coverage.record(extent(KINDS[at % 2], PLACES[at / 2]), outcome);
                 }
-                let version = next(self.versions.values().next_back(), &world, &coverage);
+                let version = next(&self.versions, &world, &coverage);
                 let committed = self.commit(&world, coverage, *by_line, now);
                 assert_eq!(committed, self.versions.keys().next_back().copied().unwrap_or(0) + 1);
                 self.versions.insert(committed, version);
@@ -207,6 +224,19 @@ impl Run {
             let found = self.store.catalog().version(&self.stream, *number).unwrap();
             assert_eq!(found.rows, version.rows.len() as u64);
             assert_eq!(found.unseen, version.rows.values().filter(|(_, seen)| !seen).count() as u64);
+            let unseen = version.rows.iter().filter(|(_, (_, seen))| !seen).map(|(key, _)| key.clone()).collect();
+            assert_eq!(self.store.unseen_keys(&self.stream, *number).unwrap(), unseen, "version {number}");
+            let whole: BTreeMap<ResourceKey, Value> =
+                version.rows.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect();
+            assert_eq!(self.store.resources(&self.stream, *number, |_| true).unwrap(), whole, "version {number}");
+            let mut replayed: BTreeMap<ResourceKey, Value> = BTreeMap::new();
+            let step = |step: Step<'_>| match step {
+                Step::Is(_, key, json) => drop(replayed.insert(key.clone(), serde_json::from_str(json).unwrap())),
+                Step::Gone(key) => drop(replayed.remove(key)),
+                Step::Version(_) => {}
+            };
+            self.store.replay(&self.stream, *number, step).unwrap();
+            assert_eq!(replayed, whole, "what happened up to version {number} adds up to it");
         }
         for (from, expected) in &self.versions {
             for (to, live) in &self.versions {
@@ -277,4 +307,27 @@ fn the_same_observation_in_any_order_makes_the_same_bytes() {
         (files, digests)
     };
     assert_eq!(digest(&[0, 1, 2, 3, 4, 5, 6, 7]), digest(&[7, 3, 1, 0, 2, 6, 5, 4]));
+}
+
+/// The backends of one source see different things: what only one of them sees is neither deleted nor new.
+#[test]
+fn a_switch_of_backend_deletes_nothing_and_a_switch_back_tells_what_is_gone() {
+    let mut run = Run::new();
+    let observe = |world: &[u8], other_backend: bool| Action::Observe {
+        world: world.iter().map(|number| (*number, 0)).collect(),
+        partial: [false; 4],
+        by_line: false,
+        other_backend,
+    };
+    // All, then only some (twice), then all again but for one.
+    for action in [observe(&[0, 1, 2, 3], false), observe(&[0], true), observe(&[0], true), observe(&[0, 1, 2], false)]
+    {
+        run.act(&action);
+    }
+    run.check();
+    let counts = |number: u64| {
+        let version = run.store.catalog().version(&run.stream, number).unwrap();
+        (version.rows, version.unseen, version.changes.remove)
+    };
+    assert_eq!([1, 2, 3, 4].map(counts), [(4, 0, 0), (4, 3, 0), (4, 3, 0), (3, 0, 1)]);
 }

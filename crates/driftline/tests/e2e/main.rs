@@ -4,9 +4,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests are told by their environment what is installed")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values to be given away")]
 
+mod answers;
 mod bad_input;
 mod commands;
 mod config;
+mod crossing;
 mod damage;
 mod experiment;
 mod interop;
@@ -14,4 +16,5 @@ mod judging;
 mod reliability;
 mod story;
 mod support;
+mod swamp;
 mod traps;

@@ -1,0 +1,266 @@
+//! `doctor --determinism`: a normalizer is given the same documents in other orders, other spellings and other
+//! pieces, and must make the same of them.
+
+use driftline_sources::normalize::{Context, Document, Listing, Model, NormalizeError};
+use serde_json::Value as Json;
+
+use crate::documents;
+use crate::error::{CommandError, CommandResult};
+use crate::output::count;
+use crate::settings::Settings;
+use crate::upkeep::Plain;
+
+/// How often each is tried.
+const ROUNDS: u64 = 32;
+
+pub(crate) fn run(settings: &Settings, named: &[String], model: Option<&str>) -> CommandResult<()> {
+    let texts = documents::read_all(named)?;
+    let context = Context {
+        source: "determinism".parse().expect("a good name"),
+        account: Some("123456789012".into()),
+        partition: "aws".into(),
+    };
+    let normalize = |model: Model, texts: &[String]| {
+        let documents =
+            texts.iter().map(|text| Document { name: "document", bytes: text.as_bytes(), written_at: None });
+        model.normalize(&documents.collect::<Vec<_>>(), &context)
+    };
+    let mut originals = Vec::new();
+    for text in &texts {
+        let original = String::from_utf8(text.bytes.clone())
+            .map_err(|_| CommandError::new(format!("`{}` is not UTF-8", text.name)))?;
+        originals.push(original);
+    }
+    let model = match model {
+        Some(name) => Model::ALL.into_iter().find(|known| known.name() == name).ok_or_else(|| {
+            let names = Model::ALL.map(Model::name).join(", ");
+            CommandError::new(format!("`{name}` is not a model")).hint(format!("the models are {names}"))
+        })?,
+        None => recognise(|model| normalize(model, &originals).map(|listings| resources(&listings)))?,
+    };
+    let proof = prove(&originals, |texts| normalize(model, texts)).map_err(|error| {
+        error.about(format!("the normalizer of {} is not deterministic on this input", model.name()))
+    })?;
+    let text = format!(
+        "result: {} is deterministic here: {} from {}, the same in {} shuffled orders and {} ways to cut them up",
+        model.name(),
+        count(proof.resources, "resource"),
+        count(texts.len(), "document"),
+        proof.shuffles,
+        proof.cuts
+    );
+    let json = serde_json::json!({
+        "schema": "driftline.determinism/v1", "deterministic": true, "model": model.name(),
+        "documents": texts.len(), "resources": proof.resources, "shuffles": proof.shuffles, "cuts": proof.cuts,
+    });
+    settings.printer.print(&Plain { json, lines: vec![text] })
+}
+
+/// The one model that understands the documents.
+fn recognise(normalize: impl Fn(Model) -> Result<usize, NormalizeError>) -> CommandResult<Model> {
+    let fitting: Vec<(Model, usize)> =
+        Model::ALL.into_iter().filter_map(|model| Some((model, normalize(model).ok()?))).collect();
+    match fitting.as_slice() {
+        [(model, _)] => Ok(*model),
+        [] => Err(CommandError::new("no model understands this document")
+            .hint("`--model NAME` tells why a certain one does not")),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(model, _)| model.name()).collect();
+            Err(CommandError::new(format!("several models understand this document: {}", names.join(", ")))
+                .hint("`--model NAME` says which one is meant"))
+        }
+    }
+}
+
+fn resources(listings: &[Listing]) -> usize {
+    listings.iter().map(|listing| listing.resources.len()).sum()
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Proof {
+    resources: usize,
+    shuffles: u64,
+    cuts: u64,
+}
+
+fn prove(
+    originals: &[String],
+    normalize: impl Fn(&[String]) -> Result<Vec<Listing>, NormalizeError>,
+) -> CommandResult<Proof> {
+    let failed = |error: NormalizeError| CommandError::new(error.to_string());
+    let expected = normalize(originals).map_err(failed)?;
+    let mut parsed = Vec::new();
+    for original in originals {
+        let value: Json = serde_json::from_str(original)
+            .map_err(|error| CommandError::new(format!("it is not one JSON document: {error}")))?;
+        parsed.push(value);
+    }
+    let mut cuts = 0;
+    for round in 0..ROUNDS {
+        let mut dice = Dice(round);
+        let mut documents = parsed.clone();
+        dice.shuffle(&mut documents);
+        for document in &mut documents {
+            shuffle_lists(document, &mut dice);
+        }
+        let write = |documents: &[Json], dice: &mut Dice| -> Vec<String> {
+            documents.iter().map(|document| write_shuffled(document, dice)).collect()
+        };
+        let found = normalize(&write(&documents, &mut dice)).map_err(failed)?;
+        compare(&expected, &found, true).map_err(|what| CommandError::new(what).about("given in another order"))?;
+        let pieces: Vec<Json> = documents.iter().flat_map(|document| cut(document, &mut dice)).collect();
+        if pieces.len() > documents.len() {
+            cuts += 1;
+            let found = normalize(&write(&pieces, &mut dice)).map_err(failed)?;
+            // What a document vouches for, its pieces need not.
+            compare(&expected, &found, false).map_err(|what| CommandError::new(what).about("given in pieces"))?;
+        }
+    }
+    Ok(Proof { resources: resources(&expected), shuffles: ROUNDS, cuts })
+}
+
+fn compare(expected: &[Listing], found: &[Listing], wholly: bool) -> Result<(), String> {
+    if expected.len() != found.len() {
+        return Err(format!("{} listings came out, and {} before", found.len(), expected.len()));
+    }
+    for (expected, found) in expected.iter().zip(found) {
+        let properties = |listing: &Listing, key| listing.resources.get(key).map(|found| found.properties.clone());
+        for key in expected.resources.keys().chain(found.resources.keys()) {
+            if properties(expected, key) != properties(found, key) {
+                return Err(format!("`{}` ({}) comes out otherwise", key.id, key.kind));
+            }
+        }
+        if wholly && expected.coverage != found.coverage {
+            return Err("what it covers comes out otherwise".into());
+        }
+    }
+    Ok(())
+}
+
+/// Puts lists of objects into another order: those that are listings, and not those that are inside of an item.
+fn shuffle_lists(value: &mut Json, dice: &mut Dice) {
+    match value {
+        Json::Object(members) => members.iter_mut().for_each(|(_, member)| shuffle_lists(member, dice)),
+        Json::Array(items) if items.iter().all(Json::is_object) => dice.shuffle(items),
+        _ => {}
+    }
+}
+
+/// The document in two, each with a part of every listing. A state of Terraform is one whole and stays it.
+fn cut(document: &Json, dice: &mut Dice) -> Vec<Json> {
+    fn split(value: &Json, dice: &mut Dice) -> (Json, Json) {
+        match value {
+            Json::Object(members) => {
+                let (mut left, mut right) = (serde_json::Map::new(), serde_json::Map::new());
+                for (name, member) in members {
+                    let (a, b) = split(member, dice);
+                    left.insert(name.clone(), a);
+                    right.insert(name.clone(), b);
+                }
+                (left.into(), right.into())
+            }
+            Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_object) => {
+                let at = dice.below(items.len() + 1);
+                (items[..at].to_vec().into(), items[at..].to_vec().into())
+            }
+            other => (other.clone(), other.clone()),
+        }
+    }
+    let one_whole = ["terraform_version", "format_version", "serial", "address"];
+    if one_whole.iter().any(|member| document.get(member).is_some()) {
+        return vec![document.clone()];
+    }
+    let (left, right) = split(document, dice);
+    vec![left, right]
+}
+
+/// JSON text with members in any order, on one line or many.
+fn write_shuffled(value: &Json, dice: &mut Dice) -> String {
+    fn write(value: &Json, space: &str, dice: &mut Dice, out: &mut String) {
+        match value {
+            Json::Object(members) => {
+                let mut members: Vec<_> = members.iter().collect();
+                dice.shuffle(&mut members);
+                out.push('{');
+                for (at, (name, member)) in members.into_iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    out.push_str(space);
+                    out.push_str(&Json::from(name.as_str()).to_string());
+                    out.push(':');
+                    write(member, space, dice, out);
+                }
+                out.push_str(space);
+                out.push('}');
+            }
+            Json::Array(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    out.push_str(space);
+                    write(item, space, dice, out);
+                }
+                out.push(']');
+            }
+            other => out.push_str(&other.to_string()),
+        }
+    }
+    let mut out = String::new();
+    let space = ["", "\n  "][dice.below(2)];
+    write(value, space, dice, &mut out);
+    out
+}
+
+/// `SplitMix64`: the same rounds each time, so that what fails once fails again.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end.max(1) as u64).expect("below a usize")
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.below(last + 1);
+            items.swap(last, other);
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    const GRAPH: &str = r#"{"accountId":"1","region":"r","nodes":[{"id":"a","type":"SNSTopic"},{"id":"b","type":"SQSQueue"},{"id":"c","type":"SQSQueue"}],"edges":[{"from":"a","to":"b","type":"subscription"},{"from":"a","to":"c","type":"subscription"}]}"#;
+
+    fn normalize(texts: &[String]) -> Result<Vec<Listing>, NormalizeError> {
+        let context = Context { source: "x".parse().unwrap(), account: None, partition: "aws".into() };
+        let documents: Vec<Document<'_>> =
+            texts.iter().map(|text| Document { name: "d", bytes: text.as_bytes(), written_at: None }).collect();
+        Model::EventTopology.normalize(&documents, &context)
+    }
+
+    #[test]
+    fn a_normalizer_that_does_not_care_for_order_is_proved_deterministic() {
+        let proof = prove(&[GRAPH.to_owned()], normalize).unwrap();
+        assert_eq!(proof, Proof { resources: 5, shuffles: ROUNDS, cuts: ROUNDS });
+    }
+
+    #[test]
+    fn a_normalizer_that_takes_what_comes_first_is_found_out() {
+        // Like the published extension: of several the first record counts.
+        let first_wins = |texts: &[String]| {
+            let mut listings = normalize(texts)?;
+            let at = |id: &str| texts[0].find(&format!("\"id\":\"{id}\"")).unwrap_or(usize::MAX);
+            if at("b") < at("c") {
+                listings[0].resources.pop_last();
+            }
+            Ok(listings)
+        };
+        let error = prove(&[GRAPH.to_owned()], first_wins).unwrap_err().to_string();
+        assert!(error.contains("comes out otherwise"), "{error}");
+    }
+}
