@@ -81,8 +81,10 @@ fn tell(settings: &Settings) -> CommandResult<()> {
          \x20 driftline{at} history {LAMBDA}\n\
          \x20 driftline{at} baseline accept {LAMBDA} --path /timeout --reason 'the batch job needs it'\n\
          \x20 driftline{at} drift --where 'type == \"AWS::Lambda::Function\"' -o json\n\
-         \x20 driftline{at} orphans --at 1h   # before the scan was cut short\n\
+         \x20 driftline{at} topology\n\
+         \x20 driftline{at} posture\n\
          \x20 driftline{at} ownership\n\
+         \x20 driftline{at} orphans --at 1h   # before the scan was cut short\n\
          \x20 driftline{at} log\n\
          \x20 driftline{at} verify\n\
          \x20 driftline demo --documents demo-documents   # the documents, to observe them yourself\n\

@@ -271,6 +271,19 @@ fn the_order_of_documents_changes_nothing() {
     }
 }
 
+/// Shuffled and cut up in many ways, each source's documents of each pass come to the same.
+#[test]
+fn the_normalizers_are_deterministic_on_the_experiments_documents() {
+    let sandbox = with_documents();
+    for pass in 0..PASSES.len() {
+        for model in MODELS {
+            let mut command = sandbox.command(["doctor", "--determinism"]);
+            command.args(files(&sandbox, pass, model));
+            ran(&command.output().unwrap()).succeeded().prints(&[&format!("{model} is deterministic here")]);
+        }
+    }
+}
+
 #[test]
 fn documents_are_written_to_a_new_folder_only() {
     let sandbox = Sandbox::new();

@@ -511,6 +511,17 @@ fn trap_weighted_records_are_kept_apart_by_what_they_point_at() {
     let report = drift("dns", &before, &weighted(&["a.example.net", "c.example.net"]));
     assert_eq!(counts(&report), [1, 0, 0, 1]);
     assert_eq!(paths(&report), ["/sets/b.example.net", "/sets/c.example.net"]);
+    // The values of one set have no order either.
+    let valued = |values: [[&str; 2]; 2]| {
+        let set = |values: [&str; 2]| {
+            let mut set = cname("www.example.com", "");
+            set["values"] = json!(values);
+            set
+        };
+        [records(&values.map(set))]
+    };
+    let before = valued([["10.0.0.1", "10.0.0.2"], ["10.0.0.3", "10.0.0.4"]]);
+    in_sync(&drift("dns", &before, &valued([["10.0.0.4", "10.0.0.3"], ["10.0.0.2", "10.0.0.1"]])), 2);
 }
 
 /// It takes an orphan that is fixed for a resource that is missing.
