@@ -413,7 +413,7 @@ fn compliance(region: &'static str, now: Now) -> Value {
         for rule in broken {
             let mut moving = thing.moving(rule);
             let evaluated_at = now.ago(SignedDuration::from_millis(moving.below(3_600_000).cast_signed()));
-            let annotation = format!("Not so for {} days.", moving.below(90));
+            let annotation = format!("Found again by evaluation {:06x}.", moving.below(1 << 24));
             rules.entry(rule).or_default().push(object! {
                 resourceId: config_id(&thing), resourceType: thing.kind.name, resourceArn: Value::Null,
                 accountId: ACCOUNT, region: region, complianceType: "NON_COMPLIANT", configRuleName: rule,
