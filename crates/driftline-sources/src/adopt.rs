@@ -151,3 +151,67 @@ impl Regions {
         (!limited.is_empty()).then(|| format!("only the VPCs {}", limited.join("; ")))
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use crate::normalize::Model;
+    use crate::normalize::testing::{extent, keys, listing, normalize};
+
+    const EAST: &str = r#"{"region":"us-east-1","truncated":false,"discovered":{"vpcs":[{"vpcId":"vpc-1","cidrBlock":"10.0.0.0/16"}],"rdsClusters":[{"clusterIdentifier":"c"}],"rdsInstances":[{"dbInstanceIdentifier":"d"}],"secrets":[{"name":"s","arn":"arn:aws:secretsmanager:us-east-1:123456789012:secret:s-AbCdEf"}],"subnets":[]}}"#;
+    const WEST: &str = r#"{"region":"us-west-2","truncated":true,"discovered":{"vpcs":[{"vpcId":"vpc-2"}]}}"#;
+
+    #[test]
+    fn several_regions_are_one_listing_and_none_is_lost() {
+        let found = listing(Model::Adopt, &[EAST, WEST]);
+        assert_eq!(
+            keys(&found),
+            [
+                "AWS::EC2::VPC aws/123456789012/us-east-1 arn:aws:ec2:us-east-1:123456789012:vpc/vpc-1",
+                "AWS::EC2::VPC aws/123456789012/us-west-2 arn:aws:ec2:us-west-2:123456789012:vpc/vpc-2",
+                "AWS::RDS::DBCluster aws/123456789012/us-east-1 arn:aws:rds:us-east-1:123456789012:cluster:c",
+                "AWS::RDS::DBInstance aws/123456789012/us-east-1 arn:aws:rds:us-east-1:123456789012:db:d",
+                "AWS::SecretsManager::Secret aws/123456789012/us-east-1 arn:aws:secretsmanager:us-east-1:123456789012:secret:s-AbCdEf",
+            ]
+        );
+        assert_eq!(
+            extent(&found, "AWS::EC2::Subnet", "aws/123456789012/us-east-1"),
+            "complete",
+            "an empty list is a list"
+        );
+        assert_eq!(extent(&found, "AWS::EC2::RouteTable", "aws/123456789012/us-east-1"), "", "no list is no list");
+        assert!(extent(&found, "AWS::EC2::VPC", "aws/123456789012/us-west-2").contains("truncated"));
+    }
+
+    #[test]
+    fn a_discovery_of_one_vpc_is_not_one_of_its_region() {
+        let one = r#"{"region":"us-east-1","vpcId":"vpc-1","discovered":{"vpcs":[{"vpcId":"vpc-1","cidrBlock":"10.0.0.0/16"}]}}"#;
+        assert_eq!(listing(Model::Adopt, &[one]).coverage.basis(), Some("only the VPCs us-east-1: vpc-1"));
+        assert_eq!(listing(Model::Adopt, &[one, EAST]).coverage.basis(), None, "the region was looked at, too");
+    }
+
+    #[test]
+    fn one_type_alone_is_read_as_well() {
+        let partial = r#"{"region":"us-east-1","resourceType":"security-group","resources":[{"groupId":"sg-1"}],"count":1,"truncated":false,"fetchedAt":"2026-06-29T10:00:00Z"}"#;
+        let found = listing(Model::Adopt, &[partial]);
+        assert_eq!(found.taken_at, Some("2026-06-29T10:00:00Z".parse().unwrap()));
+        assert!(keys(&found)[0].ends_with("security-group/sg-1"));
+    }
+
+    #[test]
+    fn what_has_no_id_is_told_and_what_is_told_twice_differently_is_refused() {
+        let found = listing(Model::Adopt, &[r#"{"region":"r","discovered":{"vpcs":[{"vpcId":""},{"vpcId":"v"}]}}"#]);
+        assert_eq!(extent(&found, "AWS::EC2::VPC", "aws/123456789012/r"), "1 item AWS::EC2::VPC without `vpcId`");
+        assert_eq!(found.problems.len(), 1);
+        let error = normalize(Model::Adopt, &[EAST, &EAST.replace("10.0.0.0/16", "10.0.0.0/8")]).unwrap_err();
+        assert!(
+            error.to_string().contains("document 2") && error.to_string().contains("also in document 1"),
+            "{error}"
+        );
+        assert!(normalize(Model::Adopt, &[r#"{"region":"r","discovered":{"vpcs":[{"vpcId":""}]}}"#]).is_err());
+        assert!(
+            normalize(Model::Adopt, &[r#"{"region":"r","vpcs":[{"vpcId":"v"}]}"#]).is_err(),
+            "that is no discovery"
+        );
+    }
+}

@@ -206,3 +206,72 @@ fn name(kind: &str, id: &str, is_arn: bool, at: Whereabouts<'_>) -> ResourceKey 
 fn filled(text: Text<'_>) -> Text<'_> {
     text.filter(|text| !text.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::normalize::Model;
+    use crate::normalize::testing::{extent, keys, listing, normalize, properties};
+
+    fn evaluation(kind: &str, id: &str, rule: &str, verdict: &str, at: &str) -> String {
+        format!(
+            r#"{{"resourceId":"{id}","resourceType":"{kind}","resourceArn":null,"accountId":"123456789012","region":"us-east-1","complianceType":"{verdict}","configRuleName":"{rule}","annotation":null,"evaluatedAt":"{at}"}}"#
+        )
+    }
+
+    fn document(evaluations: &[String]) -> String {
+        format!(
+            r#"{{"fetchedAt":"2026-06-29T10:00:00Z","accountId":"123456789012","region":"us-east-1","evaluations":[{}],"summary":{{}}}}"#,
+            evaluations.join(",")
+        )
+    }
+
+    #[test]
+    fn two_rules_on_one_resource_are_one_resource_with_two_verdicts() {
+        let mut all = vec![
+            evaluation("AWS::IAM::User", "AIDA1", "mfa", "NON_COMPLIANT", "2026-06-29T09:00:00Z"),
+            evaluation("AWS::IAM::User", "AIDA1", "keys", "COMPLIANT", "2026-06-29T08:00:00Z"),
+            evaluation("AWS::S3::Bucket", "b", "public", "NON_COMPLIANT", "2026-06-29T08:00:00Z"),
+        ];
+        let found = listing(Model::Config, &[&document(&all)]);
+        assert_eq!(
+            keys(&found),
+            ["AWS::IAM::User aws/123456789012/global AIDA1", "AWS::S3::Bucket aws/123456789012/global arn:aws:s3:::b",]
+        );
+        let rules = properties(&found, "AIDA1").get("rules").map(driftline_core::Value::to_json);
+        assert_eq!(rules.as_deref(), Some(r#"{"keys":"COMPLIANT","mfa":"NON_COMPLIANT"}"#));
+        all.reverse();
+        assert_eq!(found, listing(Model::Config, &[&document(&all)]));
+    }
+
+    #[test]
+    fn of_two_evaluations_by_one_rule_the_later_stands_in_whichever_order() {
+        let mut all = vec![
+            evaluation("AWS::EC2::Instance", "i-1", "r", "NON_COMPLIANT", "2026-06-29T08:00:00Z"),
+            evaluation("AWS::EC2::Instance", "i-1", "r", "COMPLIANT", "2026-06-29T09:00:00Z"),
+        ];
+        for _ in 0..2 {
+            let found = properties(&listing(Model::Config, &[&document(&all)]), "i-1");
+            assert_eq!(found.get("rules").map(driftline_core::Value::to_json).as_deref(), Some(r#"{"r":"COMPLIANT"}"#));
+            all.reverse();
+        }
+    }
+
+    #[test]
+    fn a_rule_with_as_many_evaluations_as_the_observer_reads_may_have_more() {
+        let many = |count: usize| {
+            let one = |at: usize| evaluation("AWS::EC2::Instance", &format!("i-{at}"), "r", "NON_COMPLIANT", "x");
+            listing(Model::Config, &[&document(&(0..count).map(one).collect::<Vec<_>>())])
+        };
+        let place = "aws/123456789012/us-east-1";
+        assert_eq!(extent(&many(199), "AWS::EC2::Instance", place), "complete");
+        assert!(extent(&many(200), "AWS::EC2::Instance", place).contains("200 evaluations"));
+        assert_eq!(many(200).problems.len(), 1);
+    }
+
+    #[test]
+    fn an_account_without_violations_was_looked_at() {
+        let found = listing(Model::Config, &[&document(&[])]);
+        assert_eq!(extent(&found, "AWS::EC2::Instance", "aws/123456789012/us-east-1"), "complete");
+        assert!(normalize(Model::Config, &[r#"{"fetchedAt":"x","region":"r","rules":[]}"#]).is_err(), "a summary");
+    }
+}

@@ -219,3 +219,81 @@ fn take_orphans(
     listing.cover(ORPHAN, &place, outcome);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::normalize::Model;
+    use crate::normalize::testing::{extent, keys, listing, normalize, properties};
+
+    fn record(zone: &str, name: &str, kind: &str, value: &str) -> String {
+        format!(
+            r#"{{"zoneId":"{zone}","zoneName":"example.com","name":"{name}","type":"{kind}","ttl":300,"values":["{value}"],"aliasTarget":null}}"#
+        )
+    }
+
+    fn records(records: &[String], truncated: bool) -> String {
+        format!(
+            r#"{{"fetchedAt":"2026-06-29T10:00:00Z","accountId":"123456789012","truncated":{truncated},"records":[{}],"summary":{{}}}}"#,
+            records.join(",")
+        )
+    }
+
+    #[test]
+    fn a_zone_is_listed_whole_if_its_soa_record_is_there() {
+        let all = [
+            record("Z1", "example.com", "SOA", "x"),
+            record("Z1", "WWW.example.com.", "A", "203.0.113.1"),
+            record("/hostedzone/Z2", "\\\\052.example.org", "CNAME", "y"),
+        ];
+        let found = listing(Model::Dns, &[&records(&all, false)]);
+        assert_eq!(
+            keys(&found),
+            [
+                "AWS::Route53::RecordSet aws/123456789012/global/Z1 Z1/example.com/SOA",
+                "AWS::Route53::RecordSet aws/123456789012/global/Z1 Z1/www.example.com/A",
+                "AWS::Route53::RecordSet aws/123456789012/global/Z2 Z2/*.example.org/CNAME",
+            ]
+        );
+        assert_eq!(extent(&found, super::RECORD, "aws/123456789012/global/Z1"), "complete");
+        assert!(extent(&found, super::RECORD, "aws/123456789012/global/Z2").contains("SOA"));
+        assert_eq!(extent(&found, super::RECORD, "aws/123456789012/global/Z3"), "", "a zone nobody could read");
+        let cut = listing(Model::Dns, &[&records(&all, true)]);
+        assert!(extent(&cut, super::RECORD, "aws/123456789012/global/Z1").contains("truncated"));
+    }
+
+    #[test]
+    fn weighted_sets_keep_apart_and_their_order_is_chance() {
+        let mut all = vec![
+            record("Z1", "www", "A", "203.0.113.1"),
+            record("Z1", "www", "A", "203.0.113.2"),
+            record("Z1", "www", "A", "203.0.113.2"),
+        ];
+        let found = listing(Model::Dns, &[&records(&all, false)]);
+        let sets = properties(&found, "Z1/www/A");
+        let names: Vec<&String> =
+            sets.get("sets").and_then(|sets| sets.as_object()).into_iter().flat_map(|sets| sets.keys()).collect();
+        assert_eq!(names, ["203.0.113.1", "203.0.113.2", "203.0.113.2 #2"]);
+        all.reverse();
+        assert_eq!(found, listing(Model::Dns, &[&records(&all, false)]));
+        let with_identifiers =
+            all.iter().enumerate().map(|(at, one)| one.replacen('{', &format!("{{\"setIdentifier\":\"s{at}\","), 1));
+        let found = listing(Model::Dns, &[&records(&with_identifiers.collect::<Vec<_>>(), false)]);
+        assert_eq!(found.resources.len(), 3);
+    }
+
+    #[test]
+    fn zones_and_orphans_are_read_beside_records() {
+        let zones = r#"{"fetchedAt":"x","accountId":"123456789012","truncated":false,"zones":[{"id":"Z1","name":"example.com","isPrivate":false,"recordCount":2,"comment":null,"vpcAssociations":[]}],"summary":{}}"#;
+        let orphans = r#"{"fetchedAt":"x","accountId":"123456789012","truncated":false,"orphans":[{"zoneId":"Z1","zoneName":"example.com","recordName":"old.example.com","recordType":"CNAME","target":"Dead.elb.amazonaws.com.","reason":"cname_target_elb_not_found"}],"summary":{}}"#;
+        let found = listing(Model::Dns, &[zones, orphans]);
+        assert_eq!(
+            keys(&found),
+            [
+                "AWS::Route53::HostedZone aws/123456789012/global arn:aws:route53:::hostedzone/Z1",
+                "Driftline::Dns::Orphan aws/123456789012/global Z1/old.example.com/CNAME -> dead.elb.amazonaws.com",
+            ]
+        );
+        assert_eq!(extent(&found, super::ORPHAN, "aws/123456789012/global"), "complete");
+        assert!(normalize(Model::Dns, &["{}"]).is_err());
+    }
+}

@@ -288,20 +288,94 @@ fn take_type(
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use super::*;
+    use super::sees_everything;
+    use crate::normalize::Model;
+    use crate::normalize::testing::{extent, keys, listing, normalize, properties};
+
+    const PLACE: &str = "aws/123456789012/us-east-1";
+
+    fn scan(source: &str, coverage: &str, kind: &str) -> String {
+        format!(
+            r#"{{"source":"{source}","coverage":"{coverage}","region":"us-east-1","fetchedAt":"2026-06-29T10:00:00Z","resources":[{{"arn":"arn:aws:ec2:us-east-1:123456789012:vpc/vpc-1","resourceType":"{kind}","region":"us-east-1","accountId":"123456789012","tags":{{}}}},{{"arn":"arn:aws:s3:::b","resourceType":"AWS::S3::Bucket","region":"us-east-1","accountId":"123456789012","tags":{{}}}}],"truncated":false}}"#
+        )
+    }
+
+    #[test]
+    fn a_scan_has_its_backend_as_basis_and_types_in_their_own_capitals() {
+        let found = listing(Model::Inventory, &[&scan("tag-api", "tagged-only", "AWS::Ec2::Vpc")]);
+        assert_eq!(found.scope.as_ref().unwrap().as_str(), "scan");
+        assert_eq!(found.coverage.basis(), Some("tag-api (tagged-only)"));
+        assert_eq!(
+            keys(&found),
+            [
+                "AWS::EC2::VPC aws/123456789012/us-east-1 arn:aws:ec2:us-east-1:123456789012:vpc/vpc-1",
+                "AWS::S3::Bucket aws/123456789012/global arn:aws:s3:::b",
+            ]
+        );
+        let other = listing(Model::Inventory, &[&scan("resource-explorer", "full", "AWS::EC2::VPC")]);
+        assert_eq!(found.resources, other.resources, "how a backend spells a type is not a state");
+        assert_eq!(extent(&other, "AWS::SQS::Queue", PLACE), "complete", "every type was asked for");
+        assert!(sees_everything(other.coverage.basis()) && !sees_everything(found.coverage.basis()));
+        let cut = scan("resource-explorer", "full", "AWS::EC2::VPC").replace("false", "true");
+        assert!(extent(&listing(Model::Inventory, &[&cut]), "AWS::SQS::Queue", PLACE).contains("truncated"));
+    }
+
+    #[test]
+    fn attributes_and_a_scan_of_the_same_things_are_two_streams() {
+        let lambda = r#"{"region":"us-east-1","resourceType":"lambda","resources":[{"functionName":"f","timeout":3,"environment":{"K":"hunter2"}}],"count":1,"fetchedAt":"2026-06-29T10:00:00Z","truncated":false}"#;
+        let listings =
+            normalize(Model::Inventory, &[lambda, &scan("config", "config-tracked", "AWS::EC2::VPC")]).unwrap();
+        let scopes: Vec<_> = listings
+            .iter()
+            .map(|listing| listing.scope.as_ref().map(driftline_core::name::ScopeName::as_str))
+            .collect();
+        assert_eq!(scopes, [None, Some("scan")]);
+        let (key, function) = listings[0].resources.first_key_value().unwrap();
+        assert_eq!(key.id, "arn:aws:lambda:us-east-1:123456789012:function:f");
+        assert_eq!(function.sensitive[0].to_string(), "/environment/*");
+        assert_eq!(extent(&listings[0], "AWS::Lambda::Function", PLACE), "complete");
+    }
+
+    #[test]
+    fn a_stopped_instance_is_not_a_deleted_one() {
+        let all = |state: &str| {
+            format!(
+                r#"{{"region":"us-east-1","resourceType":"all","resources":{{"ec2":[{{"instanceId":"i-1","state":"running"}},{{"instanceId":"i-2","state":"{state}"}}],"rds":[],"s3":[{{"bucketName":"b"}}]}},"count":3}}"#
+            )
+        };
+        let running = listing(Model::Inventory, &[&all("running")]);
+        assert!(extent(&running, "AWS::EC2::Instance", PLACE).contains("running instances only"));
+        assert_eq!(extent(&running, "AWS::RDS::DBInstance", PLACE), "complete");
+        assert_eq!(extent(&running, "AWS::S3::Bucket", "aws/123456789012/global"), "complete");
+        assert_eq!(extent(&running, "AWS::EC2::Volume", PLACE), "", "it was not asked for volumes");
+        assert_eq!(extent(&listing(Model::Inventory, &[&all("stopped")]), "AWS::EC2::Instance", PLACE), "complete");
+        assert_eq!(properties(&running, "i-1").get("state").unwrap().as_str(), Some("running"));
+    }
+
+    #[test]
+    fn as_many_as_the_observer_lists_at_most_may_not_be_all() {
+        let functions: Vec<String> = (0..500).map(|at| format!(r#"{{"functionName":"f{at}"}}"#)).collect();
+        let all = format!(
+            r#"{{"region":"us-east-1","resourceType":"all","resources":{{"lambda":[{}]}}}}"#,
+            functions.join(",")
+        );
+        let found = listing(Model::Inventory, &[&all]);
+        assert!(extent(&found, "AWS::Lambda::Function", PLACE).contains("at most"));
+    }
+
+    #[test]
+    fn an_answer_of_the_observer_is_not_an_observation() {
+        let error =
+            normalize(Model::Inventory, &[r#"{"newResources":[],"removedResources":[],"summary":{}}"#]).unwrap_err();
+        assert!(error.hint.unwrap().contains("scanDiff"));
+    }
 
     /// Every scan has a note; only that of a lesser one is worth a warning.
     #[test]
     fn a_note_is_a_problem_where_the_scan_sees_less_than_everything() {
         let problems = |source: &str, coverage: &str| {
-            let text = format!(
-                r#"{{"source": "{source}", "sourceNote": "queried in us-east-1", "coverage": "{coverage}",
-                    "region": "us-east-1", "truncated": false, "resources": []}}"#
-            );
-            let context =
-                Context { source: "inventory".parse().unwrap(), account: Some("1".into()), partition: "aws".into() };
-            let document = Document { name: "scan", bytes: text.as_bytes(), written_at: None };
-            normalize(&[document], &context).unwrap().remove(0).problems.len()
+            let scan = scan(source, coverage, "AWS::EC2::VPC").replacen('{', r#"{"sourceNote":"asked us-east-1","#, 1);
+            listing(Model::Inventory, &[&scan]).problems.len()
         };
         assert_eq!(problems("resource-explorer", "full"), 0);
         assert_eq!(problems("config", "config-tracked"), 1);

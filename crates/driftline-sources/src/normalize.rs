@@ -350,3 +350,47 @@ pub(crate) const TRUNCATED: &str = "the observer stopped at its page limit (trun
 
 /// Why a listing is partial when a query for its documents was cut.
 pub const LIMITED: &str = "the swamp query stopped at its limit";
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+pub(crate) mod testing {
+    use super::*;
+
+    pub(crate) fn normalize(model: Model, texts: &[&str]) -> Result<Vec<Listing>, NormalizeError> {
+        let names: Vec<String> = (1..=texts.len()).map(|number| format!("document {number}")).collect();
+        let documents: Vec<Document<'_>> = texts
+            .iter()
+            .zip(&names)
+            .map(|(text, name)| Document { name, bytes: text.as_bytes(), written_at: None })
+            .collect();
+        let account = Some("123456789012".into());
+        model.normalize(&documents, &Context { source: "test".parse().unwrap(), account, partition: "aws".into() })
+    }
+
+    /// The only listing of some documents.
+    pub(crate) fn listing(model: Model, texts: &[&str]) -> Listing {
+        let mut listings = normalize(model, texts).unwrap();
+        assert_eq!(listings.len(), 1);
+        listings.remove(0)
+    }
+
+    /// Every resource as type, place and id.
+    pub(crate) fn keys(listing: &Listing) -> Vec<String> {
+        listing.resources.keys().map(|key| format!("{} {} {}", key.kind, key.place, key.id)).collect()
+    }
+
+    /// The properties of the resource whose id ends so.
+    pub(crate) fn properties(listing: &Listing, id: &str) -> Value {
+        let found = listing.resources.iter().find(|(key, _)| key.id.ends_with(id));
+        found.unwrap_or_else(|| panic!("no {id} in {:?}", keys(listing))).1.properties.to_value()
+    }
+
+    /// How an extent was listed: `complete`, the reason why not wholly, or nothing.
+    pub(crate) fn extent(listing: &Listing, kind: &str, place: &str) -> String {
+        match listing.coverage.outcome(kind, place) {
+            Some(Outcome::Complete) => "complete".into(),
+            Some(Outcome::Partial { reason }) => reason.clone(),
+            None => String::new(),
+        }
+    }
+}

@@ -315,36 +315,100 @@ fn size(value: &Value) -> usize {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use super::*;
+    use driftline_core::Value;
 
-    fn graph(region: &str, target: &str) -> String {
-        let rule = "eventbridge:rule:default/nightly";
+    use crate::normalize::Model;
+    use crate::normalize::testing::{extent, keys, listing, normalize, properties};
+
+    const PLACE: &str = "aws/123456789012/us-east-1";
+    const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:q";
+
+    fn graph(nodes: &[String], edges: &[String]) -> String {
         format!(
-            r#"{{"accountId": "123456789012", "region": "{region}", "nodes": [
-                {{"id": "{rule}", "type": "EventBridgeRule", "accountId": "unknown", "region": "{region}", "name": "nightly"}},
-                {{"id": "{target}", "type": "Lambda", "name": "f"}}],
-              "edges": [{{"from": "{rule}", "to": "{target}", "type": "targets", "attributes": {{"targetId": "1"}}}}]}}"#
+            r#"{{"fetchedAt":"2026-06-29T10:00:00Z","accountId":"123456789012","region":"us-east-1","nodes":[{}],"edges":[{}],"stats":{{}}}}"#,
+            nodes.join(","),
+            edges.join(",")
         )
+    }
+
+    fn node(id: &str, kind: &str, metadata: &str) -> String {
+        format!(
+            r#"{{"id":"{id}","type":"{kind}","accountId":"unknown","region":"us-east-1","name":"n","isBoundary":false,"metadata":{metadata}}}"#
+        )
+    }
+
+    fn edge(from: &str, to: &str, target: &str) -> String {
+        format!(r#"{{"from":"{from}","to":"{to}","type":"targets","attributes":{{"targetId":"{target}"}}}}"#)
+    }
+
+    #[test]
+    fn a_rule_has_its_arn_its_account_and_its_out_edges() {
+        let rule = "eventbridge:rule:default/r";
+        let nodes = [node(rule, "EventBridgeRule", "{}"), node(QUEUE, "SQSQueue", r#"{"approximateMessageCount":7}"#)];
+        let found = listing(Model::EventTopology, &[&graph(&nodes, &[edge(rule, QUEUE, "a"), edge(rule, QUEUE, "b")])]);
+        let arn = "arn:aws:events:us-east-1:123456789012:rule/r";
+        assert_eq!(
+            keys(&found),
+            [
+                format!("AWS::Events::Rule {PLACE} {arn}"),
+                format!("AWS::SQS::Queue {PLACE} {QUEUE}"),
+                format!("Driftline::Topology::Edge {PLACE} {arn} -[targets a]-> {QUEUE}"),
+                format!("Driftline::Topology::Edge {PLACE} {arn} -[targets b]-> {QUEUE}"),
+            ]
+        );
+        let rule = properties(&found, "rule/r");
+        assert_eq!(rule.get("outDegree"), Some(&Value::from(2u64)));
+        assert_eq!(rule.get("accountId"), Some(&Value::from("123456789012")), "the observer could not tell it");
+        assert_eq!(properties(&found, ":q").get("outDegree"), Some(&Value::from(0u64)));
+        assert_eq!(extent(&found, super::EDGE, PLACE), "complete");
+        assert!(extent(&found, "AWS::Lambda::Function", PLACE).contains("only where an edge"));
+        let custom =
+            listing(Model::EventTopology, &[&graph(&[node("eventbridge:rule:bus/r", "EventBridgeRule", "{}")], &[])]);
+        assert!(keys(&custom)[0].ends_with(":rule/bus/r"));
+    }
+
+    #[test]
+    fn a_limit_that_was_reached_without_a_word_makes_the_listing_partial() {
+        let queues = |count: usize| {
+            let nodes: Vec<String> = (0..count).map(|at| node(&format!("{QUEUE}{at}"), "SQSQueue", "{}")).collect();
+            listing(Model::EventTopology, &[&graph(&nodes, &[])])
+        };
+        assert_eq!(extent(&queues(499), "AWS::SQS::Queue", PLACE), "complete");
+        assert!(extent(&queues(500), "AWS::SQS::Queue", PLACE).contains("at most"));
+        assert!(extent(&queues(500), super::EDGE, PLACE).contains("at most"), "edges of what was cut are cut");
+        assert_eq!(extent(&queues(500), "AWS::SNS::Topic", PLACE), "complete");
+    }
+
+    #[test]
+    fn of_a_node_in_two_graphs_the_one_that_says_more_is_kept_in_whichever_order() {
+        let poor = graph(&[node(QUEUE, "SQSQueue", "{}")], &[]);
+        let rich = graph(&[node(QUEUE, "SQSQueue", r#"{"approximateMessageCount":7}"#)], &[]);
+        let found = listing(Model::EventTopology, &[&poor, &rich]);
+        assert!(properties(&found, ":q").get("metadata").unwrap().get("approximateMessageCount").is_some());
+        assert_eq!(found.resources, listing(Model::EventTopology, &[&rich, &poor]).resources);
+    }
+
+    #[test]
+    fn an_unknown_type_of_node_is_told_and_kept() {
+        let found = listing(Model::EventTopology, &[&graph(&[node("x", "Teleporter", "{}")], &[])]);
+        assert_eq!(keys(&found), [format!("{} aws/123456789012/us-east-1 x", super::UNKNOWN)]);
+        assert!(found.problems[0].message.contains("Teleporter"));
+        assert!(normalize(Model::EventTopology, &[r#"{"query":"hubs","results":[]}"#]).is_err());
     }
 
     /// What the observer calls a rule has neither account nor region in it.
     #[test]
     fn rules_of_one_name_in_two_regions_are_two() {
-        let targets = ["us-east-1", "eu-west-1"].map(|at| (at, format!("arn:aws:lambda:{at}:123456789012:function:f")));
-        let texts = targets.clone().map(|(region, target)| graph(region, &target));
-        let documents =
-            [0, 1].map(|at| Document { name: targets[at].0, bytes: texts[at].as_bytes(), written_at: None });
-        let context = Context { source: "events".parse().unwrap(), account: None, partition: "aws".into() };
-        let listing = normalize(&documents, &context).unwrap().remove(0);
-        for (region, target) in &targets {
-            let place = format!("aws/123456789012/{region}");
-            let rule = format!("arn:aws:events:{region}:123456789012:rule/nightly");
-            let found = listing.resources[&key("AWS::Events::Rule", &place, &rule)].properties.to_value();
-            let out = found.get("out").and_then(Value::as_array).unwrap_or_default();
-            assert_eq!(out.iter().filter_map(|edge| text(edge, "to")).collect::<Vec<_>>(), [target], "{region}");
-            let edge = format!("{rule} -[targets 1]-> {target}");
-            assert!(listing.resources.contains_key(&key(EDGE, &place, &edge)), "{region}");
+        let rule = "eventbridge:rule:default/r";
+        let here =
+            graph(&[node(rule, "EventBridgeRule", "{}"), node(QUEUE, "SQSQueue", "{}")], &[edge(rule, QUEUE, "a")]);
+        let there = here.replace("us-east-1", "eu-west-1");
+        let found = listing(Model::EventTopology, &[&here, &there]);
+        assert_eq!(found.resources.len(), 6);
+        for region in ["us-east-1", "eu-west-1"] {
+            let found = properties(&found, &format!("events:{region}:123456789012:rule/r"));
+            let to = found.get("out").and_then(Value::as_array).unwrap()[0].get("to").and_then(Value::as_str);
+            assert_eq!(to, Some(QUEUE.replace("us-east-1", region).as_str()));
         }
-        assert_eq!(listing.resources.len(), 6);
     }
 }

@@ -1,17 +1,18 @@
 //! A commit in the making: resources come in one by one, and only what changed is kept.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey, StreamId};
+use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey};
 use jiff::Timestamp;
 
 use crate::catalog::{Stream, Version};
 use crate::error::StoreError;
-use crate::log::{ChangeCounts, FileRef, Step, TypeCount, VersionRecord};
-use crate::net::{follow, invert};
-use crate::segment::{GROUP, Image, Op, Row, Writer, Written};
+use crate::log::{ChangeCounts, Step, TypeCount, VersionRecord};
+use crate::rebase::rebase;
+use crate::record::version_record;
+use crate::segment::{Image, Op, Row, Written};
 use crate::state::{Hash, NO_LINE, Slot, State, hash_key, hash_line};
-use crate::store::{StateDigest, Store, Tuning};
+use crate::store::{StateDigest, Store};
 
 /// What a commit may do that is otherwise refused.
 #[derive(Clone, Copy, Debug, Default)]
@@ -474,7 +475,7 @@ impl Draft<'_> {
         let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots[at].met == 0).collect();
         let places: Vec<u32> = missing.iter().map(|&at| slots[at].row).collect();
         let mut gone: Vec<(ResourceKey, usize)> = Vec::new();
-        let absence = self.absence()?;
+        let absence = self.store.absence(&self.header, self.parent.as_ref())?;
         for (columns, at) in self.state.fetch_keys(self.store, &places)?.into_iter().zip(missing) {
             let key = columns.to_key("a change file")?;
             if self.header.coverage.is_complete(&key.kind, key.place.as_str()) && absence.counts(&key, slots[at].seen) {
@@ -527,91 +528,8 @@ impl Draft<'_> {
     }
 }
 
-/// When a resource that a complete listing does not have is known to be gone.
-enum Absence {
-    /// The version before was listed in the same way. What that one only carried over may have been seen in another.
-    SameWay { mixed: bool },
-    /// It was listed in another way: gone is what this way saw when it was last used.
-    LastSeen(BTreeSet<ResourceKey>),
-}
-
-impl Absence {
-    fn counts(&self, key: &ResourceKey, seen: bool) -> bool {
-        match self {
-            Absence::SameWay { mixed } => seen || !mixed,
-            Absence::LastSeen(keys) => keys.contains(key),
-        }
-    }
-}
-
-impl Draft<'_> {
-    fn absence(&self) -> Result<Absence, StoreError> {
-        let basis = self.header.coverage.basis();
-        let Some(parent) = &self.parent else { return Ok(Absence::SameWay { mixed: false }) };
-        if parent.basis.as_deref() == basis {
-            return Ok(Absence::SameWay { mixed: parent.mixed });
-        }
-        let stream = &self.header.stream;
-        let last = self.store.catalog.stream(stream)?.versions().rev().find(|one| one.basis.as_deref() == basis);
-        Ok(Absence::LastSeen(match last {
-            Some(last) => self.store.seen_keys(stream, last.number)?,
-            None => BTreeSet::new(),
-        }))
-    }
-}
-
 fn slot_of(one: &Pending, row: u32) -> Slot {
     Slot { key: one.key, content: one.content, line: one.line, row, met: 0, seen: true }
-}
-
-/// What we saw, told as changes from a version that came in between.
-///
-/// `ours` and `theirs` both start from the same older version.
-pub(crate) fn rebase(
-    mut ours: BTreeMap<ResourceKey, Row>,
-    theirs: BTreeMap<ResourceKey, Row>,
-    header: &Header,
-    head: &Version,
-) -> BTreeMap<ResourceKey, Row> {
-    let same = head.basis.as_deref() == header.coverage.basis();
-    let complete = |key: &ResourceKey| same && header.coverage.is_complete(&key.kind, key.place.as_str());
-    let mut rebased: BTreeMap<ResourceKey, Row> = BTreeMap::new();
-    for (key, their) in theirs {
-        let our = ours.remove(&key);
-        let looked_and_saw = match &our {
-            Some(our) => our.is_seen,
-            // No row of ours: as at the older version. There it was seen, or it was not there.
-            None => their.before.is_some() && their.was_seen,
-        };
-        if !looked_and_saw && !complete(&key) {
-            // We did not look where they did: what they know is carried over, be it that there is nothing.
-            let after = their.after.map(|image| Image { json: None, ..image });
-            let row = Row {
-                key: key.clone(),
-                before: after.clone(),
-                after,
-                was_seen: their.is_seen,
-                is_seen: false,
-                told: None,
-            };
-            if row.op().is_some() {
-                rebased.insert(key, row);
-            }
-            continue;
-        }
-        let back = invert(their);
-        let row = match our {
-            Some(our) => follow(back, our),
-            None => Some(back),
-        };
-        if let Some(row) = row {
-            // A resource that is gone is not seen, whatever was known of it before.
-            let is_seen = row.is_seen && row.after.is_some();
-            rebased.insert(key, Row { is_seen, ..row });
-        }
-    }
-    rebased.extend(ours);
-    rebased
 }
 
 fn committed_summary(record: &VersionRecord) -> Committed {
@@ -624,190 +542,4 @@ fn committed_summary(record: &VersionRecord) -> Committed {
         partial_extents: record.partial_extents,
         bytes: record.delta.iter().chain(&record.base).map(|file| file.size).sum(),
     }
-}
-
-pub(crate) fn count_changes<'a>(rows: impl Iterator<Item = &'a Row>) -> ChangeCounts {
-    let mut counts = ChangeCounts::default();
-    for row in rows {
-        match row.op() {
-            Some(Op::Add) => counts.add += 1,
-            Some(Op::Change) => counts.change += 1,
-            Some(Op::Remove) => counts.remove += 1,
-            Some(Op::Unseen) => counts.unseen += 1,
-            Some(Op::Seen) => counts.seen += 1,
-            Some(Op::Base) | None => {}
-        }
-    }
-    counts
-}
-
-/// The record of a version that changes `parent` by `rows`; writes its change file, and a full image when due.
-fn version_record(
-    store: &Store,
-    blank: &VersionRecord,
-    parent: &Version,
-    rows: &BTreeMap<ResourceKey, Row>,
-) -> Result<VersionRecord, StoreError> {
-    let stream = store.catalog.stream(&blank.stream)?;
-    let number = parent.number + 1;
-    let old_types = stream.types(parent.number);
-    let mut types = old_types.clone();
-    let mut digest = StateDigest::parse(&parent.digest).ok_or_else(|| {
-        StoreError::damaged(blank.stream.to_string(), "the digest of its newest version is unreadable")
-    })?;
-    for row in rows.values() {
-        let count = types.entry(row.key.kind.clone()).or_default();
-        if let Some(before) = &row.before {
-            digest.remove(&row.key, before.content);
-            count.rows -= 1;
-            count.unseen -= u64::from(!row.was_seen);
-        }
-        if let Some(after) = &row.after {
-            digest.add(&row.key, after.content);
-            count.rows += 1;
-            count.unseen += u64::from(!row.is_seen);
-        }
-    }
-    types.retain(|_, count| count.rows > 0);
-    let (known, unseen) =
-        types.values().fold((0, 0), |(rows, unseen), count| (rows + count.rows, unseen + count.unseen));
-    let delta = if rows.is_empty() {
-        None
-    } else {
-        let written = rows.values().filter_map(|row| Written::row(row, number));
-        Some(store.write_segment(&blank.stream, number, blank.taken_at, written, rows.len() as u64)?)
-    };
-    let base = match &delta {
-        Some(delta) if rebase_due(&store.tuning, stream, parent.number, delta) => {
-            Some(store.write_full(&blank.stream, parent.number, rows, number, blank.taken_at)?)
-        }
-        _ => None,
-    };
-    Ok(VersionRecord {
-        version: number,
-        rows: known,
-        unseen,
-        changes: count_changes(rows.values()),
-        types: (types != old_types).then_some(types),
-        delta,
-        base,
-        digest: digest.to_string(),
-        mixed: unseen > 0 && (parent.mixed || parent.basis != blank.basis),
-        ..blank.clone()
-    })
-}
-
-fn rebase_due(tuning: &Tuning, stream: &Stream, parent: u64, delta: &FileRef) -> bool {
-    let Some((_, base, changes)) = stream.chain(parent) else { return true };
-    let bytes: u64 = changes.iter().filter_map(|version| version.delta.as_ref()).map(|file| file.size).sum();
-    let bytes = bytes + delta.size;
-    (bytes >= base.size && bytes >= tuning.rebase_bytes) || changes.len() >= tuning.rebase_versions
-}
-
-impl Store {
-    /// Calls `each` with every resource of a version, as `on_top` leaves it, in order of key.
-    ///
-    /// The full image is read one row group at a time; only the changes since it are held in memory.
-    fn each_resource(
-        &self,
-        stream: &StreamId,
-        version: u64,
-        on_top: &BTreeMap<ResourceKey, Row>,
-        mut each: impl FnMut(Row) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let (_, base, changes) = self
-            .catalog
-            .stream(stream)?
-            .chain(version)
-            .ok_or_else(|| StoreError::damaged(stream.to_string(), "no full image starts its versions"))?;
-        let mut changed: BTreeMap<ResourceKey, Option<(Image, bool)>> = BTreeMap::new();
-        let mut change = |row: Row| {
-            let known = changed.get(&row.key).and_then(|known| known.as_ref()?.0.json.clone());
-            let after = row.after.map(|image| (Image { json: image.json.or(known), ..image }, row.is_seen));
-            changed.insert(row.key, after);
-        };
-        for delta in changes.into_iter().filter_map(|version| version.delta.as_ref()) {
-            self.read_whole(delta)?.each_row(|row, _| {
-                change(row);
-                Ok(())
-            })?;
-        }
-        on_top.values().cloned().for_each(&mut change);
-        let full = |key: ResourceKey, image: Image, is_seen: bool| Row {
-            key,
-            before: None,
-            after: Some(image),
-            was_seen: false,
-            is_seen,
-            told: None,
-        };
-        let mut changed = changed.into_iter().peekable();
-        self.read_whole(base)?.each_row(|row, _| {
-            while let Some((key, after)) = changed.next_if(|(key, _)| *key < row.key) {
-                if let Some((image, is_seen)) = after {
-                    each(full(key, image, is_seen))?;
-                }
-            }
-            match changed.next_if(|(key, _)| *key == row.key) {
-                Some((_, None)) => Ok(()),
-                Some((key, Some((image, is_seen)))) => {
-                    let old = row.after.and_then(|image| image.json);
-                    each(full(key, Image { json: image.json.or(old), ..image }, is_seen))
-                }
-                None => each(row),
-            }
-        })?;
-        for (key, after) in changed {
-            if let Some((image, is_seen)) = after {
-                each(full(key, image, is_seen))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes a full image of a version as `on_top` leaves it.
-    pub(crate) fn write_full(
-        &self,
-        stream: &StreamId,
-        version: u64,
-        on_top: &BTreeMap<ResourceKey, Row>,
-        number: u64,
-        taken_at: Timestamp,
-    ) -> Result<FileRef, StoreError> {
-        let mut writer = Writer::new(stream, taken_at)?;
-        let mut group: Vec<Row> = Vec::with_capacity(GROUP);
-        let mut count = 0;
-        self.each_resource(stream, version, on_top, |row| {
-            count += 1;
-            group.push(row);
-            if group.len() == GROUP {
-                write_base_group(&mut writer, &group, number)?;
-                group.clear();
-            }
-            Ok(())
-        })?;
-        write_base_group(&mut writer, &group, number)?;
-        self.put_segment(stream, number, writer.finish()?, count)
-    }
-}
-
-fn write_base_group(writer: &mut Writer, group: &[Row], number: u64) -> Result<(), StoreError> {
-    let rows: Vec<Written<'_>> = group
-        .iter()
-        .map(|row| Written {
-            op: Op::Base,
-            version: number,
-            kind: &row.key.kind,
-            place: row.key.place.as_str(),
-            id: &row.key.id,
-            hash: row.after.as_ref().map(|image| image.content),
-            prev_hash: None,
-            seen: row.is_seen,
-            prev_seen: false,
-            before: None,
-            after: row.after.as_ref().and_then(|image| image.json.as_deref()),
-            told: None,
-        })
-        .collect();
-    writer.group(&rows)
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use driftline_core::StreamId;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::draft::count_changes;
 use crate::error::StoreError;
 use crate::log::{self, FileRef, Rewritten, Step, Thinned};
+use crate::record::count_changes;
 use crate::segment::{Row, Written};
 use crate::store::{COVERAGE, PROBES, SEGMENTS, Store, VIEWS, coverage_path};
 

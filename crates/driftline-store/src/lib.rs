@@ -14,6 +14,8 @@ pub mod history;
 pub mod location;
 pub mod log;
 pub mod net;
+mod rebase;
+mod record;
 pub mod segment;
 mod state;
 pub mod store;

@@ -165,7 +165,8 @@ pub(super) fn name(kind: &str, address: &str, attributes: &Value, votes: Option<
 
 /// Where things live that only Terraform knows.
 pub(super) fn local_place(context: &Context) -> String {
-    format!("terraform/{}", context.source)
+    let source = context.source.as_str();
+    if source.starts_with("terraform/") { source.to_owned() } else { format!("terraform/{source}") }
 }
 
 fn thing_key(thing: Thing, attributes: &Value, at: Whereabouts<'_>) -> Option<Name> {

@@ -153,7 +153,7 @@ fn each_kind_of_naming_makes_the_key_that_others_make() {
             "aws_lambda_permission",
             "f/Allow",
         ),
-        ("random_pet", r#"{"id":"cat"}"#, "terraform/terraform/net".to_owned(), "random_pet", "random_pet.x"),
+        ("random_pet", r#"{"id":"cat"}"#, "terraform/net".to_owned(), "random_pet", "random_pet.x"),
     ] {
         let text = state(&[resource(kind, "x", attributes), resource("aws_vpc", "v", VPC)].join(","));
         let listing = listing(&text);
@@ -167,7 +167,7 @@ fn each_kind_of_naming_makes_the_key_that_others_make() {
 fn a_type_without_mapping_is_a_visible_problem() {
     let three = ["a", "b", "c"].map(|name| resource("aws_new_thing", name, r#"{"id":"x"}"#)).join(",");
     let listing = listing(&state(&three));
-    assert_eq!(keys(&listing)[0], "aws_new_thing terraform/terraform/net aws_new_thing.a");
+    assert_eq!(keys(&listing)[0], "aws_new_thing terraform/net aws_new_thing.a");
     assert_eq!(
         problems(&listing),
         ["aws_new_thing: no mapping for this type: 3 resources are followed by their Terraform address and cannot \
@@ -248,8 +248,8 @@ fn a_state_file_and_what_terraform_shows_of_it_are_one_listing() {
     assert_eq!(
         keys(&file),
         [
-            r#"terraform_data terraform/terraform/net module.net["%%{b}"].module.in.terraform_data.one["é\"$${x}"]"#,
-            "terraform_data terraform/terraform/net terraform_data.c[0]",
+            r#"terraform_data terraform/net module.net["%%{b}"].module.in.terraform_data.one["é\"$${x}"]"#,
+            "terraform_data terraform/net terraform_data.c[0]",
         ]
     );
     let one = properties(&file, r#"module.net["%%{b}"].module.in.terraform_data.one["é\"$${x}"]"#);
@@ -540,13 +540,13 @@ fn a_plan_keeps_what_drifted_apart_from_what_it_would_do() {
     assert_eq!(
         keys(plan),
         [
-            "Terraform::Drift terraform/terraform/net aws_db_instance.d",
-            "Terraform::PlannedChange terraform/terraform/net aws_db_instance.d",
-            "Terraform::PlannedChange terraform/terraform/net aws_vpc.gone (deposed 00ab)",
-            "Terraform::PlannedChange terraform/terraform/net aws_vpc.new",
+            "Terraform::Drift terraform/net aws_db_instance.d",
+            "Terraform::PlannedChange terraform/net aws_db_instance.d",
+            "Terraform::PlannedChange terraform/net aws_vpc.gone (deposed 00ab)",
+            "Terraform::PlannedChange terraform/net aws_vpc.new",
         ]
     );
-    assert!(plan.coverage.is_complete("Terraform::Drift", "terraform/terraform/net"));
+    assert!(plan.coverage.is_complete("Terraform::Drift", "terraform/net"));
     assert!(!plan.coverage.is_complete("AWS::EC2::VPC", "aws/123456789012/eu-west-1"));
 
     let shown: Vec<String> = plan.resources.values().map(|found| found.properties.to_value().to_json()).collect();

@@ -17,4 +17,5 @@ mod reliability;
 mod story;
 mod support;
 mod swamp;
+mod terraform;
 mod traps;
