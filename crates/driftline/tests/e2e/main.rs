@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod crossing;
 mod damage;
+mod documents;
 mod experiment;
 mod interop;
 mod judging;

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use crate::documents::{
+    ACCOUNT, RULE_ARN, cname, compliance, discovery, evaluation, function, graph, inventory, node, queue_arn, records,
+    rule_node, scan, scanned, target, vpc,
+};
 use crate::support::{Ran, Sandbox, counts, minute, resource, statuses};
-
-const ACCOUNT: &str = "123456789012";
 
 /// Observes documents of one pass as the source `<model>/test`.
 fn observe(sandbox: &Sandbox, model: &str, documents: &[Json]) -> Ran {
@@ -51,111 +53,6 @@ fn paths(report: &Json) -> Vec<&str> {
 
 fn ids(report: &Json) -> Vec<String> {
     statuses(report).into_keys().collect()
-}
-
-fn discovery(region: &str, discovered: Json) -> Json {
-    json!({
-        "region": region, "truncated": false, "discovered": discovered, "setupCommands": [], "workflowCommand": "",
-        "summary": {"totalResources": 1, "byType": {}},
-    })
-}
-
-fn vpc(id: &str) -> Json {
-    json!({"vpcId": id, "cidrBlock": "10.0.0.0/16", "state": "available", "isDefault": false, "tags": {}, "name": id})
-}
-
-fn scan(source: &str, coverage: &str, resources: &[Json]) -> Json {
-    json!({
-        "source": source, "sourceNote": "", "coverage": coverage, "region": "us-east-1", "fetchedAt": minute(0),
-        "resources": resources, "truncated": false, "unmodeledTypes": [],
-        "summary": {"total": 1, "byType": {}, "byRegion": {}, "modelableCount": 1, "unmodeledCount": 0},
-    })
-}
-
-fn scanned(kind: &str, arn: &str) -> Json {
-    json!({"arn": arn, "resourceType": kind, "region": "us-east-1", "accountId": ACCOUNT, "tags": {}})
-}
-
-fn queue_arn(name: &str) -> String {
-    format!("arn:aws:sqs:us-east-1:{ACCOUNT}:{name}")
-}
-
-fn function(timeout: Json) -> Json {
-    json!({
-        "functionName": "f", "runtime": "python3.13", "memorySize": 128, "timeout": timeout, "codeSize": 10,
-        "lastModified": minute(0), "architecture": "arm64", "handler": "index.handler", "vpcConfig": null,
-        "layers": [], "environment": null, "ephemeralStorageSize": 512, "deadLetterConfig": null,
-        "tracingConfig": "PassThrough", "reservedConcurrency": null,
-    })
-}
-
-fn inventory(kind: &str, resources: &[Json]) -> Json {
-    json!({
-        "region": "us-east-1", "resourceType": kind, "resources": resources, "count": resources.len(),
-        "fetchedAt": minute(0), "truncated": false,
-    })
-}
-
-fn evaluation(id: &str, rule: &str, verdict: &str, at: u32) -> Json {
-    json!({
-        "resourceId": id, "resourceType": "AWS::EC2::Instance", "resourceArn": null, "accountId": ACCOUNT,
-        "region": "us-east-1", "complianceType": verdict, "configRuleName": rule, "annotation": null,
-        "evaluatedAt": minute(at),
-    })
-}
-
-fn compliance(evaluations: &[Json]) -> Json {
-    json!({
-        "fetchedAt": minute(0), "accountId": ACCOUNT, "region": "us-east-1", "evaluations": evaluations,
-        "summary": {"totalRules": 2, "compliantRules": 0, "nonCompliantRules": 2, "totalEvaluations": 2,
-            "nonCompliantResources": 2},
-    })
-}
-
-fn node(id: &str, kind: &str, metadata: Json) -> Json {
-    let account = if id.starts_with("arn:") { ACCOUNT } else { "unknown" };
-    json!({
-        "id": id, "type": kind, "accountId": account, "region": "us-east-1", "name": id, "isBoundary": false,
-        "metadata": metadata,
-    })
-}
-
-fn rule_node() -> Json {
-    node(RULE, "EventBridgeRule", json!({"state": "ENABLED", "scheduleExpression": null, "hasEventPattern": true}))
-}
-
-fn target(to: &str, name: &str) -> Json {
-    json!({
-        "from": RULE, "to": to, "type": "targets",
-        "attributes": {"targetId": name, "retryAttempts": null, "maxEventAge": null},
-    })
-}
-
-fn graph(nodes: &[Json], edges: &[Json]) -> Json {
-    json!({
-        "fetchedAt": minute(0), "accountId": ACCOUNT, "region": "us-east-1", "nodes": nodes, "edges": edges,
-        "stats": {}, "truncated": false,
-    })
-}
-
-/// What the observer calls a rule, and what everyone else does.
-const RULE: &str = "eventbridge:rule:default/nightly";
-const RULE_ARN: &str = "arn:aws:events:us-east-1:123456789012:rule/nightly";
-
-fn records(records: &[Json]) -> Json {
-    let authority = json!({
-        "zoneId": "Z1", "zoneName": "example.com", "name": "example.com", "type": "SOA", "ttl": 900,
-        "values": ["ns-1.example. hostmaster.example. 1 7200 900 1209600 86400"], "aliasTarget": null,
-    });
-    let records: Vec<&Json> = std::iter::once(&authority).chain(records).collect();
-    json!({"fetchedAt": minute(0), "accountId": ACCOUNT, "truncated": false, "records": records, "summary": {}})
-}
-
-fn cname(name: &str, target: &str) -> Json {
-    json!({
-        "zoneId": "Z1", "zoneName": "example.com", "name": name, "type": "CNAME", "ttl": 60, "values": [target],
-        "aliasTarget": null,
-    })
 }
 
 /// It puts a source that throws on a list of unavailable ones, and goes on as if it had been asked.
