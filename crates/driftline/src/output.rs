@@ -310,6 +310,17 @@ pub(crate) fn columns(rows: &[Vec<String>], indent: usize) -> Vec<String> {
         .collect()
 }
 
+/// A table whose first row is its heading.
+pub(crate) fn markdown_table(rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
+    for (at, row) in rows.iter().enumerate() {
+        writeln!(out, "| {} |", row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>().join(" | "))?;
+        if at == 0 {
+            writeln!(out, "|{}", "---|".repeat(row.len()))?;
+        }
+    }
+    Ok(())
+}
+
 /// Text for a cell of a Markdown table: nothing in it can end the cell or begin markup.
 pub(crate) fn markdown_cell(text: &str) -> String {
     let mut out = String::new();

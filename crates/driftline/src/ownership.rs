@@ -12,7 +12,9 @@ use serde::Serialize;
 use crate::args::OwnershipArgs;
 use crate::drift::parse_sources;
 use crate::error::CommandResult;
-use crate::output::{BOLD, CYAN, DIM, GREEN, Page, Show, YELLOW, columns, count, markdown_cell, visible};
+use crate::output::{
+    BOLD, CYAN, DIM, GREEN, Page, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible,
+};
 use crate::settings::Settings;
 use crate::survey::{self, Surveyed, TERRAFORM, is_a_thing, survey};
 use crate::time::parse_moment;
@@ -388,12 +390,7 @@ impl Show for Ownership {
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (at, row) in self.rows().iter().enumerate() {
-            writeln!(out, "| {} |", row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>().join(" | "))?;
-            if at == 0 {
-                writeln!(out, "|{}", "---|".repeat(row.len()))?;
-            }
-        }
+        markdown_table(&self.rows(), out)?;
         writeln!(out)?;
         let unclaimed: Vec<&Thing> = self.things.iter().filter(|thing| thing.status == Standing::Unclaimed).collect();
         if !unclaimed.is_empty() {

@@ -16,7 +16,9 @@ use crate::args::PostureArgs;
 use crate::drift::{Points, ask, parse_sources};
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
-use crate::output::{BOLD, DIM, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, visible};
+use crate::output::{
+    BOLD, DIM, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible,
+};
 use crate::report::Expected;
 use crate::settings::Settings;
 use crate::time::{ago, parse_moment};
@@ -476,12 +478,7 @@ impl Show for Answer {
                 writeln!(out)?;
             }
         }
-        for (at, row) in self.rows().iter().enumerate() {
-            writeln!(out, "| {} |", row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>().join(" | "))?;
-            if at == 0 {
-                writeln!(out, "|{}", "---|".repeat(row.len()))?;
-            }
-        }
+        markdown_table(&self.rows(), out)?;
         for (reason, number) in self.not_checked() {
             writeln!(out, "\nNot checked: {number}: {}", markdown_cell(&reason))?;
         }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::args::VelocityArgs;
 use crate::drift::{is_named, parse_sources, restrict};
 use crate::error::CommandResult;
-use crate::output::{BOLD, DIM, Page, Show, YELLOW, columns, markdown_cell, visible};
+use crate::output::{BOLD, DIM, Page, Show, YELLOW, columns, markdown_table, visible};
 use crate::settings::Settings;
 use crate::time::parse_moment;
 
@@ -246,12 +246,6 @@ impl Show for Velocity {
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (at, row) in self.rows().iter().enumerate() {
-            writeln!(out, "| {} |", row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>().join(" | "))?;
-            if at == 0 {
-                writeln!(out, "|{}", "---|".repeat(row.len()))?;
-            }
-        }
-        Ok(())
+        markdown_table(&self.rows(), out)
     }
 }

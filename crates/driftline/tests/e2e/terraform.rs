@@ -1,5 +1,6 @@
 //! A real `terraform`, where there is one: it makes a state, changes it, and we see exactly that.
 
+use std::io::Write;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
@@ -40,7 +41,7 @@ fn applied() -> Option<Sandbox> {
     let sandbox = Sandbox::new();
     sandbox.write("main.tf", CONFIGURATION);
     if terraform(&sandbox, &["init", "-input=false", "-no-color"]).is_none() {
-        eprintln!("left out: there is no `terraform` on this machine");
+        let _ = writeln!(std::io::stderr(), "left out: there is no `terraform` on this machine");
         return None;
     }
     terraform(&sandbox, &["apply", "-auto-approve", "-no-color"]);
