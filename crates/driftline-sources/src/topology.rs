@@ -267,6 +267,8 @@ impl Graph {
                     _ => count,
                 };
                 let reason = match most {
+                    // Of what is not there nothing has to be said.
+                    None if count == 0 => continue,
                     _ if reason.is_some() => reason.clone(),
                     None => Some(ONLY_AS_ENDS.to_owned()),
                     Some(most) if count >= *most => {
@@ -361,6 +363,9 @@ mod tests {
         assert_eq!(rule.get("accountId"), Some(&Value::from("123456789012")), "the observer could not tell it");
         assert_eq!(properties(&found, ":q").get("outDegree"), Some(&Value::from(0u64)));
         assert_eq!(extent(&found, super::EDGE, PLACE), "complete");
+        assert_eq!(extent(&found, "AWS::Lambda::Function", PLACE), "");
+        let function = node("arn:aws:lambda:us-east-1:123456789012:function:f", "Lambda", "{}");
+        let found = listing(Model::EventTopology, &[&graph(&[function], &[])]);
         assert!(extent(&found, "AWS::Lambda::Function", PLACE).contains("only where an edge"));
         let custom =
             listing(Model::EventTopology, &[&graph(&[node("eventbridge:rule:bus/r", "EventBridgeRule", "{}")], &[])]);

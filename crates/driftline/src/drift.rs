@@ -21,8 +21,8 @@ use crate::exit;
 use crate::filter::Filter;
 use crate::report::{Changes, Entry, Expected, Report};
 use crate::seal::Sealer;
-use crate::settings::Settings;
-use crate::time::parse_moment;
+use crate::settings::{DEFAULT_STALE_AFTER, Settings};
+use crate::time::{ago, parse_moment};
 
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     let store = Store::open(&settings.store)?;
@@ -42,6 +42,9 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         settings.printer.detail(&format!("{}: v{} against {expected}", pair.stream, pair.live));
     }
     let drift = store.drift(&question, &settings.rules.book)?;
+    if args.at.is_none() && args.between.is_none() {
+        warn_of_stale(settings, &drift);
+    }
     // In-sync resources are only looked up when someone asks for them.
     let everything = args.shown.all || args.shown.filter.is_some();
     let mut in_sync: Vec<(StreamId, ResourceKey)> = Vec::new();
@@ -81,6 +84,17 @@ fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &
     let (drift, in_sync) = across::drift(settings, store, &names[0], &names[1], at)?;
     let text = format!("across sources: `{second}` against what `{first}` says, on the properties both have");
     finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, false)
+}
+
+/// What nobody has looked at for long is not known to be in sync now.
+fn warn_of_stale(settings: &Settings, drift: &Drift) {
+    let stale_after = settings.config.stale_after.unwrap_or(DEFAULT_STALE_AFTER);
+    for source in &drift.sources {
+        if settings.now.duration_since(source.taken_at) > stale_after {
+            let age = ago(source.taken_at, settings.now);
+            settings.printer.warn(&format!("the source `{}` is stale: it was last observed {age}", source.stream));
+        }
+    }
 }
 
 /// The two points in time that a question is about, as given.
