@@ -177,6 +177,36 @@ fn trap_5_scans_and_inventories_are_both_read_and_everything_in_them_has_a_key()
     );
 }
 
+/// It asks for `read_state`, which is a method; the specs are `tf_resource`, one item a resource, and `tf_inventory`.
+/// A destroyed resource is never written again: its last item stays, and only the inventory tells that it is gone.
+#[test]
+fn trap_6_terraform_is_read_by_the_specs_it_writes_and_a_destroyed_resource_is_gone() {
+    let bucket = |name: &str| {
+        json!({
+            "address": format!("aws_s3_bucket.{name}"), "mode": "managed", "type": "aws_s3_bucket", "name": name,
+            "providerName": "registry.terraform.io/hashicorp/aws", "dependsOn": [],
+            "values": {"arn": format!("arn:aws:s3:::{name}"), "bucket": name, "id": name},
+        })
+    };
+    let inventory = |names: &[&str]| {
+        let resource = |name: &&str| {
+            json!({
+                "address": format!("aws_s3_bucket.{name}"), "type": "aws_s3_bucket", "name": name,
+                "providerName": "registry.terraform.io/hashicorp/aws", "module": null,
+            })
+        };
+        let resources: Vec<Json> = names.iter().map(resource).collect();
+        json!({"terraformVersion": "1.9.0", "resourceCount": resources.len(), "resources": resources})
+    };
+    let (kept, destroyed) = (bucket("kept"), bucket("destroyed"));
+    let before = [kept.clone(), destroyed.clone(), inventory(&["kept", "destroyed"])];
+    let after = [kept, destroyed, inventory(&["kept"])];
+    in_sync(&drift("terraform", &before, &before), 2);
+    let report = drift("terraform", &before, &after);
+    assert_eq!(ids(&report), ["arn:aws:s3:::destroyed"]);
+    assert_eq!(report["resources"][0]["kind"], "deleted");
+}
+
 /// It sorts by a time that no record has, and so calls every source stale, or takes any record for the newest.
 #[test]
 fn trap_7_a_source_is_stale_by_the_time_that_its_documents_say() {
