@@ -9,7 +9,7 @@ use driftline_store::Store;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::args::{DemoArgs, DriftArgs, FailOn, PermissionArgs, ShownArgs, VerdictArgs};
+use crate::args::{DemoArgs, DriftArgs, FailOn, PermissionArgs, PointArgs, ShownArgs, VerdictArgs};
 use crate::baseline::person;
 use crate::demo_data::{ACCOUNT, Pass};
 use crate::demo_documents::{SOURCES, documents};
@@ -118,11 +118,7 @@ fn quoted(text: &str) -> String {
 
 fn drift_args() -> DriftArgs {
     DriftArgs {
-        baseline: None,
-        source: Vec::new(),
-        at: None,
-        since: None,
-        between: None,
+        points: PointArgs::default(),
         across: None,
         shown: ShownArgs { filter: None, all: false, limit: 50 },
         verdict: VerdictArgs { fail_on: FailOn::Drifted, strict: false, exit_zero: true },
