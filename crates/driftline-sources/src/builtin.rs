@@ -5,6 +5,7 @@ use driftline_core::seal::SecretPath;
 use driftline_core::{Origin, Rule, RuleKind, Value};
 
 use crate::dns::ORPHAN;
+use crate::topology;
 
 /// What a Terraform plan found: drift outside of Terraform, and what it would change.
 pub const TERRAFORM_DRIFT: &str = "Terraform::Drift";
@@ -66,6 +67,7 @@ pub fn rules() -> Vec<Rule> {
     };
     let volatile = VOLATILE.iter().map(|(kind, path, reason)| rule(kind, path, RuleKind::Volatile, reason));
     let unordered = UNORDERED.iter().map(|(kind, path, reason)| rule(kind, path, RuleKind::Unordered, reason));
+    let edges = topology::node_kinds().map(|kind| rule(kind, "/out", RuleKind::Unordered, "a set of edges"));
     let verdicts = RuleKind::Resolved(VERDICTS.iter().map(|verdict| Value::from(*verdict)).collect());
     let resolved = [
         rule("*", "/rules/*", verdicts, "the observer lists what does not comply; what is gone from its list does"),
@@ -78,7 +80,7 @@ pub fn rules() -> Vec<Rule> {
         rule(TERRAFORM_DRIFT, "", RuleKind::Resolved(Vec::new()), "Terraform no longer sees this drift"),
         rule(TERRAFORM_CHANGE, "", RuleKind::Resolved(Vec::new()), "Terraform no longer plans this change"),
     ];
-    volatile.chain(unordered).chain(resolved).collect()
+    volatile.chain(unordered).chain(edges).chain(resolved).collect()
 }
 
 /// What Driftline seals unasked.

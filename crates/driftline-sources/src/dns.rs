@@ -175,8 +175,9 @@ fn together(sets: impl Iterator<Item = Value>) -> Value {
         }
         let alias = set.get("aliasTarget").and_then(|alias| text(alias, "dnsName"));
         let values = set.get("values").and_then(Value::as_array).unwrap_or_default();
-        let target = alias
-            .map_or_else(|| values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "), ToOwned::to_owned);
+        // In any order they are the same target.
+        let values: BTreeSet<&str> = values.iter().filter_map(Value::as_str).collect();
+        let target = alias.map_or_else(|| values.into_iter().collect::<Vec<_>>().join(" "), ToOwned::to_owned);
         by_target.entry(target).or_default().push(set);
     }
     let sets = by_target.into_iter().flat_map(|(target, mut sets)| {

@@ -18,6 +18,9 @@ use crate::normalize::{
 /// The scope of the broad listings.
 pub const SCAN: &str = "scan";
 
+/// What a scan says of its reach when it sees everything.
+const FULL: &str = "full";
+
 /// What an inventory calls a type, the type, the member that names a thing, and how many the observer lists at most
 /// without saying that it stopped there (ten pages).
 const TYPES: &[(&str, &str, &str, usize)] = &[
@@ -110,7 +113,9 @@ impl Scan {
         let listing = self.listing.get_or_insert_with(|| Listing::scoped(SCAN));
         listing.taken(time(raw.fetched_at.as_deref()).or(document.written_at));
         self.backends.insert(basis(source, raw.coverage.as_deref()));
-        if let Some(note) = raw.source_note.as_deref().filter(|note| !note.is_empty()) {
+        // Every scan has a note. Of one that sees everything it tells only which index was asked.
+        let sees_less = raw.coverage.as_deref() != Some(FULL);
+        if let Some(note) = raw.source_note.as_deref().filter(|note| sees_less && !note.is_empty()) {
             listing.problem(source, note);
         }
         let mut places = BTreeSet::new();
@@ -177,7 +182,7 @@ fn basis(source: &str, coverage: Option<&str>) -> String {
 
 /// Whether a listing on this basis would have everything that there is.
 pub fn sees_everything(basis: Option<&str>) -> bool {
-    basis.is_none_or(|basis| basis.split(" + ").all(|one| one.ends_with("(full)")))
+    basis.is_none_or(|basis| basis.split(" + ").all(|one| one.ends_with(&format!("({FULL})"))))
 }
 
 fn take_attributes(
@@ -365,5 +370,17 @@ mod tests {
         let error =
             normalize(Model::Inventory, &[r#"{"newResources":[],"removedResources":[],"summary":{}}"#]).unwrap_err();
         assert!(error.hint.unwrap().contains("scanDiff"));
+    }
+
+    /// Every scan has a note; only that of a lesser one is worth a warning.
+    #[test]
+    fn a_note_is_a_problem_where_the_scan_sees_less_than_everything() {
+        let problems = |source: &str, coverage: &str| {
+            let scan = scan(source, coverage, "AWS::EC2::VPC").replacen('{', r#"{"sourceNote":"asked us-east-1","#, 1);
+            listing(Model::Inventory, &[&scan]).problems.len()
+        };
+        assert_eq!(problems("resource-explorer", "full"), 0);
+        assert_eq!(problems("config", "config-tracked"), 1);
+        assert_eq!(problems("tag-api", "tagged-only"), 1);
     }
 }

@@ -1,6 +1,8 @@
 //! The same document, written otherwise: in another order, in another spelling, in pieces. A normalizer must make the
 //! same of it; `doctor --determinism` and the fuzz targets ask.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 /// `SplitMix64`: the same rounds each time, so that what fails once fails again.
@@ -52,7 +54,15 @@ pub fn cut(document: &Json, dice: &mut Dice) -> Vec<Json> {
             }
             Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_object) => {
                 let at = dice.below(items.len() + 1);
-                (items[..at].to_vec().into(), items[at..].to_vec().into())
+                let mut left = items[..at].to_vec();
+                // Weighted record sets of one name and type are one record, which no observer tears apart.
+                let begun: BTreeSet<String> = left.iter().filter_map(record_name).collect();
+                let (same, right): (Vec<Json>, Vec<Json>) = items[at..]
+                    .iter()
+                    .cloned()
+                    .partition(|item| record_name(item).is_some_and(|name| begun.contains(&name)));
+                left.extend(same);
+                (left.into(), right.into())
             }
             other => (other.clone(), other.clone()),
         }
@@ -63,6 +73,13 @@ pub fn cut(document: &Json, dice: &mut Dice) -> Vec<Json> {
     }
     let (left, right) = split(document, dice);
     vec![left, right]
+}
+
+/// What tells one DNS record from the others.
+fn record_name(item: &Json) -> Option<String> {
+    let parts = ["zoneId", "name", "type"].map(|name| item.get(name).and_then(Json::as_str));
+    let [Some(zone), Some(name), Some(kind)] = parts else { return None };
+    Some(format!("{zone} {name} {kind}"))
 }
 
 /// JSON text with members in any order, on one line or many.

@@ -44,6 +44,11 @@ const NODES: &[(&str, &str, Option<usize>)] = &[
     ("Unknown", UNKNOWN, None),
 ];
 
+/// The types of nodes.
+pub fn node_kinds() -> impl Iterator<Item = &'static str> {
+    NODES.iter().map(|(_, kind, _)| *kind)
+}
+
 const RULE_PREFIX: &str = "eventbridge:rule:";
 const ONLY_AS_ENDS: &str = "the observer sees these only where an edge begins or ends";
 
@@ -81,10 +86,18 @@ struct Edge<'a> {
     attributes: Option<Value>,
 }
 
+/// How the observer calls a node, and where that is a name: an ARN is one everywhere, while rules and endpoints
+/// outside have equal names in every region.
+type NodeName = (String, String);
+
+fn node_name(id: &str, place: &str) -> NodeName {
+    (id.to_owned(), if is_arn(id) { String::new() } else { place.to_owned() })
+}
+
 #[derive(Default)]
 struct Graph {
     /// By the observer's id. Looked up only: resources are in order anyway.
-    numbers: HashMap<String, usize>,
+    numbers: HashMap<NodeName, usize>,
     nodes: Vec<Node>,
     /// By where and what, how many nodes came.
     counts: BTreeMap<(String, &'static str), usize>,
@@ -174,7 +187,8 @@ impl Graph {
             }
             let key = node_key(&id, kind, at);
             let node = Node { key, value, out: Vec::new(), document: number };
-            match self.numbers.get(&id) {
+            let name = node_name(&id, &place);
+            match self.numbers.get(&name) {
                 // Two graphs that border on each other both have the node; the one that it belongs to says more.
                 Some(&known) => {
                     let known = &mut self.nodes[known];
@@ -183,7 +197,7 @@ impl Graph {
                     }
                 }
                 None => {
-                    self.numbers.insert(id, self.nodes.len());
+                    self.numbers.insert(name, self.nodes.len());
                     self.nodes.push(node);
                 }
             }
@@ -214,7 +228,7 @@ impl Graph {
                 nameless += 1;
                 continue;
             };
-            let node = |id: &str| self.numbers.get(id).map(|at| &self.nodes[*at]);
+            let node = |id: &str| self.numbers.get(&node_name(id, &place)).map(|at| &self.nodes[*at]);
             let end = |id: &str| node(id).map_or_else(|| node_key(id, UNKNOWN, at).id, |node| node.key.id.clone());
             let (from_id, to_id) = (end(&from), end(&to));
             let attributes = edge.attributes.unwrap_or_else(|| Value::Object(BTreeMap::new()));
@@ -231,7 +245,7 @@ impl Graph {
             ]);
             listing.add(key, &edge, Vec::new(), &document.name)?;
             if let Value::Object(members) = &mut edge
-                && let Some(node) = self.numbers.get(&*from).filter(|_| is_new)
+                && let Some(node) = self.numbers.get(&node_name(&from, &place)).filter(|_| is_new)
             {
                 members.remove("from");
                 self.nodes[*node].out.push(edge);
@@ -255,6 +269,8 @@ impl Graph {
                     _ => count,
                 };
                 let reason = match most {
+                    // Of what is not there nothing has to be said.
+                    None if count == 0 => continue,
                     _ if reason.is_some() => reason.clone(),
                     None => Some(ONLY_AS_ENDS.to_owned()),
                     Some(most) if count >= *most => {
@@ -349,6 +365,9 @@ mod tests {
         assert_eq!(rule.get("accountId"), Some(&Value::from("123456789012")), "the observer could not tell it");
         assert_eq!(properties(&found, ":q").get("outDegree"), Some(&Value::from(0u64)));
         assert_eq!(extent(&found, super::EDGE, PLACE), "complete");
+        assert_eq!(extent(&found, "AWS::Lambda::Function", PLACE), "");
+        let function = node("arn:aws:lambda:us-east-1:123456789012:function:f", "Lambda", "{}");
+        let found = listing(Model::EventTopology, &[&graph(&[function], &[])]);
         assert!(extent(&found, "AWS::Lambda::Function", PLACE).contains("only where an edge"));
         let custom =
             listing(Model::EventTopology, &[&graph(&[node("eventbridge:rule:bus/r", "EventBridgeRule", "{}")], &[])]);
@@ -382,5 +401,21 @@ mod tests {
         assert_eq!(keys(&found), [format!("{} aws/123456789012/us-east-1 x", super::UNKNOWN)]);
         assert!(found.problems[0].message.contains("Teleporter"));
         assert!(normalize(Model::EventTopology, &[r#"{"query":"hubs","results":[]}"#]).is_err());
+    }
+
+    /// What the observer calls a rule has neither account nor region in it.
+    #[test]
+    fn rules_of_one_name_in_two_regions_are_two() {
+        let rule = "eventbridge:rule:default/r";
+        let here =
+            graph(&[node(rule, "EventBridgeRule", "{}"), node(QUEUE, "SQSQueue", "{}")], &[edge(rule, QUEUE, "a")]);
+        let there = here.replace("us-east-1", "eu-west-1");
+        let found = listing(Model::EventTopology, &[&here, &there]);
+        assert_eq!(found.resources.len(), 6);
+        for region in ["us-east-1", "eu-west-1"] {
+            let found = properties(&found, &format!("events:{region}:123456789012:rule/r"));
+            let to = found.get("out").and_then(Value::as_array).unwrap()[0].get("to").and_then(Value::as_str);
+            assert_eq!(to, Some(QUEUE.replace("us-east-1", region).as_str()));
+        }
     }
 }

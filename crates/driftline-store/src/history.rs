@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use driftline_core::compare::{Comparison, compare};
+use driftline_core::compare::{Change, Comparison, Excused, compare};
+use driftline_core::pointer::Pointer;
 use driftline_core::rule::RuleBook;
 use driftline_core::{ContentId, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
@@ -133,12 +134,16 @@ impl Store {
             let Some(delta) = &version.delta else { continue };
             for row in self.read_whole(delta)?.rows()? {
                 let Some(op @ (Op::Add | Op::Change | Op::Remove)) = row.op() else { continue };
+                let rules = || book.applicable(row.key.as_ref(), stream.source.as_str());
+                let before = || parse(row.before.as_ref()).unwrap_or_default();
                 let comparison = match op {
-                    Op::Change => compare(
-                        &parse(row.before.as_ref()).unwrap_or_default(),
-                        &parse(row.after.as_ref()).unwrap_or_default(),
-                        &book.applicable(row.key.as_ref(), stream.source.as_str()),
-                    ),
+                    Op::Change => compare(&before(), &parse(row.after.as_ref()).unwrap_or_default(), &rules()),
+                    // A finding that is gone was seen to.
+                    Op::Remove => {
+                        let change = || Change { path: Pointer::root(), expected: None, actual: None };
+                        let excused = rules().resolving(&before()).map(|rule| Excused { change: change(), rule });
+                        Comparison { excused: excused.into_iter().collect(), ..Comparison::default() }
+                    }
                     _ => Comparison::default(),
                 };
                 let content = |image: &Option<Image>| image.as_ref().map(|image| image.content);

@@ -51,7 +51,7 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The whole story in one go: observe, baseline, change, drift, velocity. Leaves a store to explore.
-    Demo,
+    Demo(DemoArgs),
     /// Take one observation and commit it as a new version.
     #[command(subcommand)]
     Observe(Observe),
@@ -89,6 +89,13 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Write the documents that the demo observes into this new folder, say how to observe them, and do nothing else.
+    #[arg(long, value_name = "FOLDER", env = "DRIFTLINE_DOCUMENTS")]
+    pub documents: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -234,8 +241,9 @@ pub(crate) enum FailOn {
     Never,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct DriftArgs {
+/// The sources that a question is about, and its two points in time.
+#[derive(Debug, Default, Args)]
+pub(crate) struct PointArgs {
     /// Which baseline to compare with.
     #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
     pub baseline: Option<String>,
@@ -251,6 +259,12 @@ pub(crate) struct DriftArgs {
     /// Compare two versions (`v3 v5`) or two times.
     #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
     pub between: Option<Vec<String>>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DriftArgs {
+    #[command(flatten)]
+    pub points: PointArgs,
     /// What the first source says is expected of what the second sees: on the properties both have of the same things.
     #[arg(long, num_args = 2, value_names = ["SOURCE", "SOURCE"], env = "DRIFTLINE_ACROSS", value_delimiter = ',')]
     pub across: Option<Vec<String>>,
@@ -321,21 +335,8 @@ pub(crate) struct VelocityArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TopologyArgs {
-    /// Which baseline to compare with.
-    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
-    pub baseline: Option<String>,
-    /// Only this source; repeatable.
-    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_SOURCE", value_delimiter = ',')]
-    pub source: Vec<String>,
-    /// The later graph as it was at this time.
-    #[arg(long, value_name = "TIME", env = "DRIFTLINE_AT")]
-    pub at: Option<String>,
-    /// The graph at this time, instead of a baseline's, is the earlier one.
-    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
-    pub since: Option<String>,
-    /// Compare two versions (`v3 v5`) or two times.
-    #[arg(long, num_args = 2, value_names = ["A", "B"], env = "DRIFTLINE_BETWEEN", value_delimiter = ',')]
-    pub between: Option<Vec<String>>,
+    #[command(flatten)]
+    pub points: PointArgs,
     /// Also the network: subnets in VPCs, route tables of subnets, functions in subnets, and so on.
     #[arg(long, env = "DRIFTLINE_NETWORK", value_parser = clap::builder::FalseyValueParser::new())]
     pub network: bool,

@@ -1,18 +1,22 @@
-//! `demo`: the first document's story, told with bundled observations on a real store.
+//! `demo`: the first document's story, told with bundled documents of five observers on a real store.
 
-use driftline_core::{Observation, Properties};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use driftline_core::StreamId;
+use driftline_sources::normalize::{Context, Document, Model};
 use driftline_store::Store;
-use driftline_store::draft::Permissions;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 
-use crate::args::{DriftArgs, FailOn, ShownArgs, VerdictArgs};
+use crate::args::{DemoArgs, DriftArgs, FailOn, PermissionArgs, PointArgs, ShownArgs, VerdictArgs};
 use crate::baseline::person;
-use crate::demo_data::{Pass, observations};
+use crate::demo_data::{ACCOUNT, Pass};
+use crate::demo_documents::{SOURCES, documents};
 use crate::error::{CommandError, CommandResult};
-use crate::output::write_out;
-use crate::seal::Sealer;
+use crate::output::{Page, Show, write_out};
 use crate::settings::{DEFAULT_STORE, Settings};
-use crate::{drift, velocity};
+use crate::{drift, observe, velocity};
 
 /// The observer that the demo's versions name; a store with only those may be replaced by the next demo.
 const OBSERVER: &str = "driftline demo";
@@ -20,24 +24,34 @@ const OBSERVER: &str = "driftline demo";
 /// The function whose timeout is raised.
 const LAMBDA: &str = "arn:aws:lambda:us-east-1:123456789012:function:drift-state-test-fn";
 
-pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
-    make_room(settings)?;
-    let day_before = settings.now - SignedDuration::from_hours(26);
-    let hours_before = settings.now - SignedDuration::from_hours(2);
+/// The passes of the story: the folder of their documents, and how many hours ago they were taken.
+const PASSES: [(Pass, &str, i64); 3] =
+    [(Pass::Baseline, "1-baseline", 26), (Pass::Unchanged, "2-unchanged", 2), (Pass::Drifted, "3-drifted", 0)];
 
-    let mut store = Store::create(&settings.store)?;
+pub(crate) fn run(settings: &Settings, args: &DemoArgs) -> CommandResult<()> {
+    match &args.documents {
+        Some(folder) => write_documents(settings, folder),
+        None => tell(settings),
+    }
+}
+
+fn tell(settings: &Settings) -> CommandResult<()> {
+    make_room(settings)?;
+    let [baseline, unchanged, drifted] = PASSES.map(|(pass, _, hours)| (pass, hours_ago(settings, hours)));
+
     step(settings, "Five observers look at an account: network, inventory, compliance, DNS, events.")?;
-    let count = commit(settings, &mut store, Pass::Baseline, day_before)?;
+    let count = commit(settings, baseline)?;
     step(settings, &format!("{count} resources are stored. What is there now becomes the baseline."))?;
+    let mut store = Store::open(&settings.store)?;
     let pins = store.catalog().streams().filter_map(|(id, stream)| Some((id.clone(), stream.head()?.number))).collect();
     let name = settings.baseline(None)?;
-    store.set_baseline(&name, &pins, &person(), day_before)?;
+    store.set_baseline(&name, &pins, &person(), baseline.1)?;
 
     step(
         settings,
         "\nA day later they look again. Nothing was changed; pages came in another order, counters moved.\n",
     )?;
-    commit(settings, &mut store, Pass::Unchanged, hours_before)?;
+    commit(settings, unchanged)?;
     if settings.printer.prints_table() {
         drift::run(settings, &drift_args())?;
     }
@@ -46,20 +60,19 @@ pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
         settings,
         "\nThen three things happen: a Lambda timeout is raised, a security group gets a rule, an EventBridge",
     )?;
-    step(settings, "rule gets a second target. And while they look, AWS throttles one region.\n")?;
-    commit(settings, &mut store, Pass::Drifted, settings.now)?;
+    step(settings, "rule gets a second target. A bucket that a DNS name points at is made again. And this time the")?;
+    step(settings, "inventory's scan stops at its page limit.\n")?;
+    commit(settings, drifted)?;
     drift::run(settings, &drift_args())?;
 
     if !settings.printer.prints_table() {
         return Ok(());
     }
     step(settings, "")?;
+    let store = Store::open(&settings.store)?;
     settings.printer.print(&velocity::compute(settings, &store, None, &[], settings.now, false)?)?;
 
-    let at = match settings.store == std::path::Path::new(DEFAULT_STORE) {
-        true => String::new(),
-        false => format!(" --store {}", settings.store.display()),
-    };
+    let at = store_flag(settings);
     step(
         settings,
         &format!(
@@ -68,21 +81,44 @@ pub(crate) fn run(settings: &Settings) -> CommandResult<()> {
          \x20 driftline{at} history {LAMBDA}\n\
          \x20 driftline{at} baseline accept {LAMBDA} --path /timeout --reason 'the batch job needs it'\n\
          \x20 driftline{at} drift --where 'type == \"AWS::Lambda::Function\"' -o json\n\
+         \x20 driftline{at} topology\n\
+         \x20 driftline{at} posture\n\
+         \x20 driftline{at} ownership\n\
+         \x20 driftline{at} orphans --at 1h   # before the scan was cut short\n\
          \x20 driftline{at} log\n\
          \x20 driftline{at} verify\n\
-         Your own infrastructure: `driftline observe file observation.json` (docs/observation.md).",
+         \x20 driftline demo --documents demo-documents   # the documents, to observe them yourself\n\
+         Your own infrastructure: `driftline observe --help`.",
             settings.store.display()
         ),
     )
 }
 
+fn hours_ago(settings: &Settings, hours: i64) -> Timestamp {
+    settings.now - SignedDuration::from_hours(hours)
+}
+
+/// How to name this store in another command.
+fn store_flag(settings: &Settings) -> String {
+    match settings.store == Path::new(DEFAULT_STORE) {
+        true => String::new(),
+        false => format!(" --store {}", quoted(&settings.store.display().to_string())),
+    }
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@%".contains(char);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 fn drift_args() -> DriftArgs {
     DriftArgs {
-        baseline: None,
-        source: Vec::new(),
-        at: None,
-        since: None,
-        between: None,
+        points: PointArgs::default(),
         across: None,
         shown: ShownArgs { filter: None, all: false, limit: 50 },
         verdict: VerdictArgs { fail_on: FailOn::Drifted, strict: false, exit_zero: true },
@@ -116,20 +152,97 @@ fn make_room(settings: &Settings) -> CommandResult<()> {
         .map_err(|error| CommandError::because(format!("cannot clear `{}`", settings.store.display()), &error))
 }
 
-fn commit(settings: &Settings, store: &mut Store, pass: Pass, taken_at: jiff::Timestamp) -> CommandResult<usize> {
+/// Commits what the five observers wrote in one pass, as `observe` would; returns how many resources that are.
+fn commit(settings: &Settings, (pass, taken_at): (Pass, Timestamp)) -> CommandResult<usize> {
+    let written = documents(pass, taken_at);
     let mut count = 0;
-    for observation in observations(pass, taken_at) {
-        let mut sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
-        let mut header = observation.header.clone();
-        header.observer = Some(OBSERVER.to_owned());
-        let mut sealed = Observation::new(header);
-        for (key, properties) in observation.resources() {
-            let properties = Properties::from(sealer.seal(&key.kind, properties.as_ref(), &[])?);
-            let resource = driftline_core::Resource { key: key.clone(), properties };
-            sealed.insert(resource).map_err(|error| CommandError::new(error.to_string()))?;
+    for (model, name) in SOURCES {
+        let of = written.iter().filter(|document| document.model == model);
+        let of: Vec<Document<'_>> =
+            of.map(|it| Document { name: &it.name, bytes: it.text.as_bytes(), written_at: Some(taken_at) }).collect();
+        let source: driftline_core::SourceName = name.parse().expect("a name written in `SOURCES`");
+        let context = Context { source: source.clone(), account: Some(ACCOUNT.into()), partition: "aws".into() };
+        let listings = model.normalize(&of, &context).map_err(|error| CommandError::new(error.to_string()))?;
+        for mut listing in listings {
+            count += listing.resources.len();
+            let stream = StreamId { source: source.clone(), scope: listing.scope.take() };
+            let permissions = PermissionArgs { allow_empty: false, allow_older: false };
+            observe::commit_listing(settings, stream, listing, OBSERVER, permissions)?;
         }
-        count += sealed.resources().len();
-        store.commit(&sealed, sealer.fingerprint().as_deref(), Permissions::default(), settings.now)?;
     }
     Ok(count)
+}
+
+/// Writes the documents of every pass, and says how to observe them.
+fn write_documents(settings: &Settings, folder: &Path) -> CommandResult<()> {
+    let cannot = |path: &Path, error: &io::Error| {
+        CommandError::because(format!("cannot write the documents to `{}`", path.display()), error)
+    };
+    let is_empty = match std::fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(cannot(folder, &error)),
+    };
+    if !is_empty {
+        return Err(CommandError::new(format!("`{}` is not empty", folder.display()))
+            .hint("name a folder that is not there yet"));
+    }
+    let mut written = Written { folder: folder.to_owned(), files: Vec::new(), commands: Vec::new() };
+    let at = store_flag(settings);
+    for (pass, name, hours) in PASSES {
+        let (here, taken_at) = (folder.join(name), hours_ago(settings, hours));
+        std::fs::create_dir_all(&here).map_err(|error| cannot(&here, &error))?;
+        for document in documents(pass, taken_at) {
+            let path = here.join(format!("{}.json", document.name));
+            std::fs::write(&path, document.text).map_err(|error| cannot(&path, &error))?;
+            written.files.push(path);
+        }
+        for (model, source) in SOURCES {
+            // The program takes the pattern as it is, so a shell need not.
+            let pattern = quoted(&here.join(format!("{}-*.json", model.name())).display().to_string());
+            let mut command = format!("driftline{at} observe {} {pattern} --name {source}", model.name());
+            if matches!(model, Model::Adopt | Model::Inventory) {
+                command += &format!(" --account {ACCOUNT}");
+            }
+            // The only ones that do not say when they were taken.
+            if model == Model::Adopt {
+                command += &format!(" --taken-at {taken_at}");
+            }
+            written.commands.push(command);
+        }
+        written.commands.push(match pass {
+            Pass::Baseline => format!("driftline{at} baseline set"),
+            Pass::Unchanged | Pass::Drifted => format!("driftline{at} drift"),
+        });
+    }
+    settings.printer.print(&written)
+}
+
+struct Written {
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+    commands: Vec<String>,
+}
+
+impl Show for Written {
+    fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
+        writeln!(page, "# {} documents of five observers are in `{}`.", self.files.len(), self.folder.display())?;
+        for command in &self.commands {
+            writeln!(page, "{command}")?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let all = json!({"schema": "driftline.demo-documents/v1", "files": self.files, "commands": self.commands});
+        Ok(serde_json::to_writer_pretty(out, &all)?)
+    }
+
+    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.commands.iter().try_for_each(|command| writeln!(out, "{}", json!({ "command": command })))
+    }
+
+    fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "```sh\n{}\n```", self.commands.join("\n"))
+    }
 }

@@ -15,33 +15,30 @@ use driftline_store::{Store, Stream};
 use jiff::Timestamp;
 
 use crate::across;
-use crate::args::{DiffArgs, DriftArgs, FailOn, ShownArgs, VerdictArgs};
+use crate::args::{DiffArgs, DriftArgs, FailOn, PointArgs, ShownArgs, VerdictArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
 use crate::filter::Filter;
 use crate::report::{Changes, Entry, Expected, Report};
 use crate::seal::Sealer;
-use crate::settings::Settings;
-use crate::time::parse_moment;
+use crate::settings::{DEFAULT_STALE_AFTER, Settings};
+use crate::time::{ago, parse_moment};
 
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     let store = Store::open(&settings.store)?;
-    let sources = parse_sources(&args.source)?;
+    let sources = parse_sources(&args.points.source)?;
     if let Some([first, second]) = args.across.as_deref() {
         return across(settings, &store, first, second, args);
     }
-    let points = Points {
-        baseline: args.baseline.as_deref(),
-        at: args.at.as_deref(),
-        since: args.since.as_deref(),
-        between: args.between.as_deref(),
-    };
-    let (question, expected) = ask(settings, &store, points, &sources)?;
+    let (question, expected) = ask(settings, &store, args.points.points(), &sources)?;
     for pair in &question.pairs {
         let expected = pair.expected.map_or_else(|| "nothing".to_owned(), |version| format!("v{version}"));
         settings.printer.detail(&format!("{}: v{} against {expected}", pair.stream, pair.live));
     }
     let drift = store.drift(&question, &settings.rules.book)?;
+    if args.points.at.is_none() && args.points.between.is_none() {
+        warn_of_stale(settings, &drift);
+    }
     // In-sync resources are only looked up when someone asks for them.
     let everything = args.shown.all || args.shown.filter.is_some();
     let mut in_sync: Vec<(StreamId, ResourceKey)> = Vec::new();
@@ -65,13 +62,14 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
 }
 
 fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &DriftArgs) -> CommandResult<u8> {
-    if args.between.is_some() || args.since.is_some() || args.baseline.is_some() || !args.source.is_empty() {
+    let PointArgs { baseline, source, at, since, between } = &args.points;
+    if between.is_some() || since.is_some() || baseline.is_some() || !source.is_empty() {
         return Err(CommandError::new(
             "`--across` names both sides; a baseline, a source or another time has no place beside it",
         )
         .hint("`--at TIME` goes with it: both sources as they were then"));
     }
-    let at = args.at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
+    let at = at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
     let names = parse_sources(&[first.to_owned(), second.to_owned()])?;
     for name in &names {
         if !store.catalog().streams().any(|(stream, _)| is_named(stream, std::slice::from_ref(name))) {
@@ -83,6 +81,17 @@ fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &
     finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, false)
 }
 
+/// What nobody has looked at for long is not known to be in sync now.
+fn warn_of_stale(settings: &Settings, drift: &Drift) {
+    let stale_after = settings.config.stale_after.unwrap_or(DEFAULT_STALE_AFTER);
+    for source in &drift.sources {
+        if settings.now.duration_since(source.taken_at) > stale_after {
+            let age = ago(source.taken_at, settings.now);
+            settings.printer.warn(&format!("the source `{}` is stale: it was last observed {age}", source.stream));
+        }
+    }
+}
+
 /// The two points in time that a question is about, as given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Points<'a> {
@@ -90,6 +99,17 @@ pub(crate) struct Points<'a> {
     pub at: Option<&'a str>,
     pub since: Option<&'a str>,
     pub between: Option<&'a [String]>,
+}
+
+impl PointArgs {
+    pub(crate) fn points(&self) -> Points<'_> {
+        Points {
+            baseline: self.baseline.as_deref(),
+            at: self.at.as_deref(),
+            since: self.since.as_deref(),
+            between: self.between.as_deref(),
+        }
+    }
 }
 
 /// The versions to compare, of the sources that are named, with a word about those that cannot be.

@@ -6,6 +6,10 @@ mod baseline;
 mod config;
 mod demo;
 mod demo_data;
+mod demo_documents;
+mod demo_relations;
+#[cfg(test)]
+mod demo_tests;
 mod determinism;
 mod documents;
 mod draw;
@@ -75,7 +79,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Ownership(args) => ownership::run(settings, &args)?,
         Command::Posture(args) => return posture::run(settings, &args),
         Command::Topology(args) => topology::run(settings, &args)?,
-        Command::Demo => demo::run(settings)?,
+        Command::Demo(args) => demo::run(settings, &args)?,
         Command::Observe(command) => observe::run(settings, command)?,
         Command::Baseline(command) => baseline::run(settings, command)?,
         Command::Explain(args) => explain::explain(settings, &args)?,

@@ -264,6 +264,43 @@ impl Orphans {
     }
 }
 
+impl Pointing {
+    fn line(&self) -> String {
+        format!("{} {} -> {}", self.name, self.kind, self.target)
+    }
+}
+
+impl Orphans {
+    /// By reason: a source that did not look is the reason for many.
+    fn not_checked(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let mut reasons: BTreeMap<(&str, &str), Vec<&Pointing>> = BTreeMap::new();
+        for one in self.of(Verdict::NotChecked) {
+            reasons.entry((one.points_at, &one.reason)).or_default().push(one);
+        }
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        let title = page.paint(YELLOW, &format!("NOT CHECKED {}", self.of(Verdict::NotChecked).count()));
+        writeln!(page, "{title}  {}", page.paint(DIM, "what it points at was not listed, or not wholly"))?;
+        for ((what, reason), of) in reasons {
+            let shown = if self.all { of.len() } else { 2 };
+            writeln!(
+                page,
+                "  {} {}",
+                page.paint(YELLOW, &format!("? {} at {what}", of.len())),
+                page.paint(DIM, reason)
+            )?;
+            for one in of.iter().take(shown) {
+                writeln!(page, "      {}", visible(&one.line()))?;
+            }
+            if of.len() > shown {
+                writeln!(page, "      … and {} more (--all lists them)", of.len() - shown)?;
+            }
+        }
+        writeln!(page)
+    }
+}
+
 impl Show for Orphans {
     fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
         writeln!(page, "{}\n", page.paint(BOLD, "DNS records that point at nothing"))?;
@@ -275,7 +312,6 @@ impl Show for Orphans {
                 "nothing observed has the address, but not every address was observed",
                 YELLOW,
             ),
-            (Verdict::NotChecked, "NOT CHECKED", "what it points at was not listed, or not wholly", YELLOW),
             (Verdict::Found, "FOUND", "", CYAN),
         ] {
             let of: Vec<&Pointing> = self.of(verdict).collect();
@@ -284,13 +320,8 @@ impl Show for Orphans {
             }
             writeln!(page, "{}  {}", page.paint(style, &format!("{title} {}", of.len())), page.paint(DIM, about))?;
             for one in of.iter().take(self.limit()) {
-                let line = format!("{} {} -> {}", one.name, one.kind, one.target);
-                writeln!(
-                    page,
-                    "  {}  {}",
-                    visible(&line),
-                    page.paint(DIM, &format!("({}, {})", one.points_at, one.source))
-                )?;
+                let about = page.paint(DIM, &format!("({}, {})", one.points_at, one.source));
+                writeln!(page, "  {}  {about}", visible(&one.line()))?;
                 writeln!(page, "      {}", visible(&one.reason))?;
             }
             if of.len() > self.limit() {
@@ -298,6 +329,7 @@ impl Show for Orphans {
             }
             writeln!(page)?;
         }
+        self.not_checked(page)?;
         writeln!(page, "{}", page.paint(BOLD, &self.result()))
     }
 

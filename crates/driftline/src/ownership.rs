@@ -119,6 +119,11 @@ pub(crate) fn run(settings: &Settings, args: &OwnershipArgs) -> CommandResult<()
     let at = args.at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
     let surveyed = survey(&store, &named, at)?;
     let ownership = Ownership { things: things(&surveyed), limit: args.limit, all: args.all };
+    if ownership.things.iter().all(|thing| thing.claimed_by.is_empty()) {
+        settings
+            .printer
+            .note("note: no source claims anything; `driftline observe terraform STATE` tells what Terraform manages");
+    }
     settings.printer.print(&ownership)
 }
 
@@ -339,7 +344,10 @@ impl Show for Ownership {
             let about = if standing == Standing::Claimed && !self.all { "by more than one" } else { about };
             writeln!(page, "{}  {}", page.paint(style, &format!("{title} {}", shown.len())), page.paint(DIM, about))?;
             for thing in shown.iter().take(self.limit()) {
-                let seen = page.paint(DIM, &format!("({})", thing.seen_by.join(", ")));
+                let seen = match thing.seen_by.is_empty() {
+                    true => String::new(),
+                    false => page.paint(DIM, &format!("({})", thing.seen_by.join(", "))),
+                };
                 writeln!(page, "  {}  {} {seen}", visible(&thing.canonical_id), visible(&thing.resource_type))?;
                 for claim in &thing.claimed_by {
                     writeln!(page, "      {}", visible(&claim_text(claim)))?;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::args::TopologyArgs;
 use crate::draw::{Bounds, IN_A_REPORT, MERMAID, PICTURE, Picture};
-use crate::drift::{Points, ask, parse_sources};
+use crate::drift::{ask, parse_sources};
 use crate::error::{CommandError, CommandResult};
 use crate::output::{BOLD, CYAN, DIM, Format, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, visible};
 use crate::report::{Expected, JsonChange, change_line, json_change};
@@ -49,14 +49,8 @@ const fn link(kind: &'static str, path: &'static str, edge: &'static str, target
 
 pub(crate) fn run(settings: &Settings, args: &TopologyArgs) -> CommandResult<()> {
     let store = Store::open(&settings.store)?;
-    let sources = parse_sources(&args.source)?;
-    let points = Points {
-        baseline: args.baseline.as_deref(),
-        at: args.at.as_deref(),
-        since: args.since.as_deref(),
-        between: args.between.as_deref(),
-    };
-    let (question, expected) = ask(settings, &store, points, &sources)?;
+    let sources = parse_sources(&args.points.source)?;
+    let (question, expected) = ask(settings, &store, args.points.points(), &sources)?;
     let links = if args.network { NETWORK } else { &[] };
     let mut streams = Vec::new();
     for pair in &question.pairs {

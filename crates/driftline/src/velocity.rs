@@ -77,7 +77,12 @@ pub(crate) fn compute(
 
 /// What rules excuse did not happen.
 fn counts(happened: &Happened) -> bool {
-    happened.op != Op::Change || !happened.comparison.changes.is_empty()
+    match happened.op {
+        Op::Change => !happened.comparison.changes.is_empty(),
+        // A finding that is gone is good news.
+        Op::Remove => happened.comparison.excused.is_empty(),
+        _ => true,
+    }
 }
 
 /// What each pass in a time did to each type.

@@ -143,7 +143,8 @@ fn an_entry_that_has_expired_excuses_nothing_and_is_reported() {
 #[test]
 fn an_entry_that_excuses_nothing_is_reported() {
     let sandbox = changed(json!({"x": 1}), json!({"x": 2}));
-    let config = "[[ignore]]\npath = \"/x\"\nreason = \"r\"\n[[ignore]]\npath = \"/nothing\"\nreason = \"r\"\n\
+    let config = "stale_after = \"36500d\"\n\
+                  [[ignore]]\npath = \"/x\"\nreason = \"r\"\n[[ignore]]\npath = \"/nothing\"\nreason = \"r\"\n\
                   [[rule]]\nkind = \"volatile\"\npath = \"/never\"\nreason = \"r\"\n";
     sandbox.write("driftline.toml", config);
     let ran = sandbox.run(["drift", "-o", "json"]).exited(0);
@@ -259,6 +260,16 @@ fn config_view_tells_of_retention_from_the_environment() {
 }
 
 #[test]
+fn a_source_that_nobody_has_looked_at_for_long_is_said_to_be_stale() {
+    let sandbox = changed(json!({"x": 1}), json!({"x": 2}));
+    sandbox.run(["drift"]).exited(2).says(&["the source `test` is stale: it was last observed"]);
+    let past = sandbox.run(["drift", "--at", "2026-01-02"]).exited(2);
+    assert!(!past.err.contains("stale"), "of the past nothing is stale: {}", past.err);
+    sandbox.write("driftline.toml", "stale_after = \"36500d\"");
+    assert_eq!(sandbox.run(["drift"]).exited(2).err, "");
+}
+
+#[test]
 fn a_variable_stands_for_a_flag() {
     let sandbox = changed(json!({"x": 1}), json!({"x": 2}));
     copy_folder(&sandbox.store(), &sandbox.path("elsewhere"));
@@ -281,6 +292,7 @@ fn a_variable_stands_for_a_flag() {
 #[test]
 fn a_switch_can_be_set_to_one_in_the_environment() {
     let sandbox = changed(json!({"x": 1}), json!({"x": 2}));
+    sandbox.write("driftline.toml", "stale_after = \"36500d\"");
     for (name, code) in [("DRIFTLINE_EXIT_ZERO", 0), ("DRIFTLINE_QUIET", 2), ("DRIFTLINE_STRICT", 2)] {
         for value in ["1", "yes", "true"] {
             let ran = sandbox.run_with(&[(name, value)], ["drift"]);
