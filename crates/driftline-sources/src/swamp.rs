@@ -108,19 +108,32 @@ const TELLING: [&str; 10] = [
 ];
 
 /// Members that swamp's wrapping shares with other documents: seeing one decides nothing.
-const SHARED: [&str; 12] = [
+const SHARED: [&str; 25] = [
     "checksum",
     "createdAt",
+    "dataType",
     "id",
+    "isLatest",
+    "jobName",
     "lifecycle",
     "limited",
     "name",
     "namespace",
+    "ns",
     "ownerDefinition",
+    "ownerRef",
+    "ownerType",
+    "renamedTo",
     "size",
+    "source",
+    "specName",
+    "stepName",
+    "streaming",
     "tags",
     "total",
     "version",
+    "workflowName",
+    "workflowRunId",
 ];
 
 #[derive(Default)]
