@@ -14,6 +14,7 @@ pub mod mapped;
 pub mod normalize;
 pub mod place;
 pub mod plain;
+pub mod schema;
 pub mod swamp;
 pub mod target;
 pub mod terraform;
