@@ -47,11 +47,11 @@ impl Pointer {
         Self(self.0.iter().chain(&other.0).cloned().collect())
     }
 
-    pub(crate) fn push(&mut self, segment: impl Into<String>) {
+    pub fn push(&mut self, segment: impl Into<String>) {
         self.0.push(segment.into());
     }
 
-    pub(crate) fn pop(&mut self) {
+    pub fn pop(&mut self) {
         self.0.pop();
     }
 

@@ -58,8 +58,7 @@ pub fn write(facts: &Facts) -> String {
     text.extend(lines);
 
     let mut places: BTreeMap<Vec<String>, Place> = BTreeMap::new();
-    let segments =
-        |path: &Pattern| path.to_string().split('/').skip(1).map(ToOwned::to_owned).collect::<Vec<String>>();
+    let segments = |path: &Pattern| path.to_string().split('/').skip(1).map(ToOwned::to_owned).collect::<Vec<String>>();
     for (mark, path) in facts.marks() {
         let number = Mark::ALL.iter().position(|(known, _, _)| *known == mark).expect("the table has every mark");
         places.entry(segments(path)).or_default().letters.insert(number);

@@ -12,7 +12,7 @@ use zstd::zstd_safe;
 use super::{Facts, RecordError, record};
 
 /// What `cargo xtask schemas` made.
-static BYTES: &[u8] = include_bytes!("../../data/schemas.zst");
+pub(super) static BYTES: &[u8] = include_bytes!("../../data/schemas.zst");
 
 /// Says which form this is, so that another one is not misread.
 const HEADING: &str = "driftline schemas 1: ";
@@ -20,8 +20,7 @@ const HEADING: &str = "driftline schemas 1: ";
 /// As much as zstd can: the table is made once and read often.
 const LEVEL: i32 = 22;
 
-static EMBEDDED: LazyLock<Table> =
-    LazyLock::new(|| Table::new(BYTES).expect("a test reads the whole embedded table"));
+static EMBEDDED: LazyLock<Table> = LazyLock::new(|| Table::new(BYTES).expect("a test reads the whole embedded table"));
 
 pub(super) fn embedded() -> &'static Table {
     &EMBEDDED

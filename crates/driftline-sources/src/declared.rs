@@ -1,0 +1,312 @@
+//! What was declared, against what is live: only what was declared is asked for, and equal things in other forms are
+//! told from changed ones by what the type's schema says.
+//!
+//! The order in which a difference may be explained: what cannot be read back; arrays without an order; property
+//! transforms; JSON in text and policies; the spelling of scalars; tags; what is empty. Then, as a tier of its own
+//! that can be switched off, guesses that are usually right. Whatever explains a difference is told.
+
+mod arrays;
+mod document;
+mod guess;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod transform;
+
+use std::collections::BTreeMap;
+
+use driftline_core::{Pattern, Pointer, Value};
+use serde::Serialize;
+
+use crate::schema::{self, Facts, Transform};
+
+pub use transform::{Transformer, Transforms};
+
+/// What to go by besides the schemas.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// Whether guesses count.
+    pub heuristics: bool,
+    /// Transforms of the user's, asked before those of the schema.
+    pub transforms: &'a [Transform],
+    /// Evaluates transforms.
+    pub transformer: &'a dyn Transformer,
+}
+
+/// How a declared resource stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Status {
+    InSync,
+    Modified,
+    Deleted,
+    NotChecked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum DifferenceType {
+    /// Live has an element that was not declared.
+    Add,
+    /// What was declared is not there.
+    Remove,
+    NotEqual,
+}
+
+/// One place where live is not as declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub path: Pointer,
+    pub expected: Option<Value>,
+    pub actual: Option<Value>,
+    pub what: DifferenceType,
+}
+
+/// How sure an explanation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// A published schema says so.
+    Schema,
+    /// A property transform of a schema, or of the user's.
+    Transform,
+    /// It means the same in every type.
+    Builtin,
+    /// Usually right, and can be switched off.
+    Heuristic,
+}
+
+/// A difference that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excuse {
+    pub path: Pointer,
+    pub rule: &'static str,
+    pub tier: Tier,
+    /// What it rests on, where that says more than the rule's name.
+    pub detail: Option<String>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub differences: Vec<Difference>,
+    pub excused: Vec<Excuse>,
+}
+
+/// The member by which a value is known to be unknown: what a template could not be resolved to.
+pub const UNKNOWN: &str = "$unknown";
+
+/// Compares what is live with what was declared of a type.
+pub fn compare(kind: &str, declared: &Value, live: &Value, options: &Options<'_>) -> Found {
+    let none = Facts::default();
+    let facts = schema::facts(kind).unwrap_or(&none);
+    let walk = Walk { facts, options, root: declared, depth: 0 };
+    let mut found = Found::default();
+    walk.values(&mut Pointer::root(), declared, Some(live), &mut found);
+    found
+}
+
+/// What is declared against what is live, at one place and beneath it.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    facts: &'a Facts,
+    options: &'a Options<'a>,
+    /// All that was declared: transforms read from it.
+    root: &'a Value,
+    /// How many arrays are being paired around this place.
+    depth: u32,
+}
+
+impl Walk<'_> {
+    fn values(&self, path: &mut Pointer, declared: &Value, live: Option<&Value>, found: &mut Found) {
+        if is_unknown(declared) || scalar::is_placeholder(declared) {
+            found.excuse(path, "unknown", Tier::Builtin, Some("what was declared could not be resolved".into()));
+            return;
+        }
+        if covers(&self.facts.write_only, path) {
+            found.excuse(path, "write-only", Tier::Schema, Some("it is never read back".into()));
+            return;
+        }
+        if live == Some(declared) {
+            return;
+        }
+        if covers(&self.facts.read_only, path) {
+            found.excuse(path, "read-only", Tier::Schema, None);
+            return;
+        }
+        let mut inside = Found::default();
+        self.unequal(path, declared, live, &mut inside);
+        // What explains a place as a whole explains what was found inside of it.
+        if !inside.differences.is_empty()
+            && let Some(excuse) = self.whole(path, declared, live)
+        {
+            found.excused.push(excuse);
+            return;
+        }
+        found.differences.append(&mut inside.differences);
+        found.excused.append(&mut inside.excused);
+    }
+
+    fn unequal(&self, path: &mut Pointer, declared: &Value, live: Option<&Value>, found: &mut Found) {
+        let Some(live) = live else {
+            self.missing(path, declared, found);
+            return;
+        };
+        if let Some((declared, live)) = document::opened(declared, live, matches(&self.facts.documents, path)) {
+            let mut inside = Found::default();
+            self.values(path, &declared, Some(&live), &mut inside);
+            found.excuse(path, "json text", Tier::Builtin, None);
+            found.differences.append(&mut inside.differences);
+            found.excused.append(&mut inside.excused);
+            return;
+        }
+        match (declared, live) {
+            (Value::Object(_), Value::Object(_))
+                if document::is_policy(declared) || matches(&self.facts.policies, path) =>
+            {
+                self.policy(path, declared, live, found);
+            }
+            (Value::Object(declared), Value::Object(live)) => {
+                for (name, value) in declared {
+                    path.push(name.as_str());
+                    self.values(path, value, live.get(name), found);
+                    path.pop();
+                }
+            }
+            (Value::Array(declared), Value::Array(live)) => self.arrays(path, declared, live, found),
+            _ => self.leaf(path, declared, live, found),
+        }
+    }
+
+    fn policy(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
+        let (left, right) = (document::canonical(declared), document::canonical(live));
+        if left == right {
+            found.excuse(path, "policy", Tier::Builtin, Some("the same policy in another form".into()));
+            return;
+        }
+        // Told in its canonical form, in which a place is the same on both sides.
+        let plain = Walk { facts: &Facts::default(), ..*self };
+        plain.policy_parts(path, &left, &right, found);
+    }
+
+    fn policy_parts(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
+        match (declared, live) {
+            (Value::Object(left), Value::Object(right)) => {
+                for (name, value) in left {
+                    path.push(name.as_str());
+                    match right.get(name) {
+                        Some(other) if other == value => {}
+                        Some(other) if name == "Statement" => self.statements(path, value, other, found),
+                        other => found.differ(path, Some(value), other),
+                    }
+                    path.pop();
+                }
+            }
+            _ => found.differ(path, Some(declared), Some(live)),
+        }
+    }
+
+    fn statements(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
+        let (Some(left), Some(right)) = (declared.as_array(), live.as_array()) else {
+            found.differ(path, Some(declared), Some(live));
+            return;
+        };
+        let empty = Facts::default();
+        let walk = Walk { facts: &empty, ..*self };
+        walk.bag(path, left, right, found);
+    }
+
+    fn missing(&self, path: &Pointer, declared: &Value, found: &mut Found) {
+        if scalar::says_nothing(declared) {
+            found.excuse(path, "empty", Tier::Builtin, Some("empty and missing are the same".into()));
+            return;
+        }
+        if self.facts.defaults.iter().any(|(at, value)| at.matches(path) && value == declared) {
+            found.excuse(path, "default", Tier::Schema, Some("missing means this value".into()));
+            return;
+        }
+        // It cannot be taken away from a thing that is there: whoever read the thing does not tell it.
+        if covers(&self.facts.create_only, path) {
+            found.excuse(path, "create-only", Tier::Schema, Some("it is not read back".into()));
+            return;
+        }
+        if path.segments().last().is_some_and(|name| is_secret(name)) {
+            found.excuse(path, "secret", Tier::Builtin, Some("a secret is never read back".into()));
+            return;
+        }
+        if covers(&self.facts.deprecated, path) {
+            found.excuse(path, "deprecated", Tier::Schema, Some("it may be missing from what is read".into()));
+            return;
+        }
+        found.differ(path, Some(declared), None);
+    }
+
+    fn leaf(&self, path: &Pointer, declared: &Value, live: &Value, found: &mut Found) {
+        let kind = self.facts.scalars.iter().find(|(at, _)| at.matches(path)).map(|(_, scalar)| *scalar);
+        if scalar::same(declared, live, kind) {
+            found.excuse(path, "spelling", if kind.is_some() { Tier::Schema } else { Tier::Builtin }, None);
+            return;
+        }
+        if scalar::says_nothing(declared) && scalar::says_nothing(live) {
+            found.excuse(path, "empty", Tier::Builtin, None);
+            return;
+        }
+        if scalar::is_masked(declared, live) {
+            found.excuse(path, "masked", Tier::Builtin, Some("a template is given back with ? for other letters".into()));
+            return;
+        }
+        found.differ(path, Some(declared), Some(live));
+    }
+
+    /// What explains the difference of a place as a whole: a transform, or a guess.
+    fn whole(&self, path: &Pointer, declared: &Value, live: Option<&Value>) -> Option<Excuse> {
+        let all = self.options.transforms.iter().chain(&self.facts.transforms);
+        for transform in all.filter(|transform| transform.path.matches(path)) {
+            if let Some(detail) = transform::explains(self.root, path, declared, live, transform, self.options) {
+                let path = path.clone();
+                return Some(Excuse { path, rule: "transform", tier: Tier::Transform, detail: Some(detail) });
+            }
+        }
+        if !self.options.heuristics {
+            return None;
+        }
+        let guess = guess::explains(self, path, declared, live?)?;
+        Some(Excuse { path: path.clone(), rule: guess, tier: Tier::Heuristic, detail: None })
+    }
+}
+
+impl Found {
+    fn excuse(&mut self, path: &Pointer, rule: &'static str, tier: Tier, detail: Option<String>) {
+        self.excused.push(Excuse { path: path.clone(), rule, tier, detail });
+    }
+
+    fn differ(&mut self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) {
+        let what = match (expected, actual) {
+            (None, _) => DifferenceType::Add,
+            (_, None) => DifferenceType::Remove,
+            _ => DifferenceType::NotEqual,
+        };
+        let (expected, actual) = (expected.cloned(), actual.cloned());
+        self.differences.push(Difference { path: path.clone(), expected, actual, what });
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["password", "secretstring", "authtoken", "privatekey", "clientsecret"].iter().any(|word| name.ends_with(word))
+}
+
+fn is_unknown(value: &Value) -> bool {
+    value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(UNKNOWN))
+}
+
+fn matches(patterns: &[Pattern], path: &Pointer) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(path))
+}
+
+fn covers(patterns: &[Pattern], path: &Pointer) -> bool {
+    patterns.iter().any(|pattern| pattern.covers(path))
+}
+
+/// The members of a list by one of their own members.
+type ByKey<'v> = BTreeMap<&'v str, &'v Value>;

@@ -1,0 +1,163 @@
+//! Guesses that are usually right. Each excuses with its name, and all can be switched off.
+
+use driftline_core::{Pointer, Value};
+
+use super::arrays::by_key;
+use super::{Found, Walk};
+
+/// The guess that explains why two values differ.
+pub(super) fn explains(walk: &Walk<'_>, path: &Pointer, declared: &Value, live: &Value) -> Option<&'static str> {
+    match (declared, live) {
+        (Value::Array(left), Value::Array(right)) => arrays(walk, path, left, right),
+        (Value::Object(left), Value::Object(right)) => members(walk, path, left, right),
+        (Value::Number(left), Value::Number(right)) => {
+            // Some services keep times by the hour.
+            let (left, right) = (left.as_integer()?, right.as_integer()?);
+            (left > 1_000_000_000 && left - left % 3600 == right).then_some("rounded to the hour")
+        }
+        (Value::String(left), Value::String(right)) => texts(left, right),
+        _ => None,
+    }
+}
+
+fn arrays(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value]) -> Option<&'static str> {
+    let mut found = Found::default();
+    walk.bag(&mut path.clone(), declared, live, &mut found);
+    if found.differences.is_empty() {
+        return Some("order");
+    }
+    if declared.is_empty() {
+        return Some("the service's own where nothing was declared");
+    }
+    if attached(walk, path, declared, live) {
+        return Some("attached by another resource");
+    }
+    let ((name, _), (_, right)) = (by_key(declared)?, by_key(live)?);
+    let mut found = Found::default();
+    for item in declared {
+        let key = item.get(name).and_then(Value::as_str)?;
+        walk.values(&mut path.child("0"), item, right.get(key).copied(), &mut found);
+    }
+    found.differences.is_empty().then_some("keyed subset")
+}
+
+/// Lists to which resources of their own add elements: type, path, and what an element has that is added so.
+const ATTACHED: &[(&str, &str, Option<&str>)] = &[
+    ("AWS::EC2::Instance", "/BlockDeviceMappings", None),
+    ("AWS::EC2::Instance", "/Volumes", None),
+    // A rule that names a group or a list, not an address: those come as resources of their own, or are not added.
+    ("AWS::EC2::SecurityGroup", "/SecurityGroupIngress", Some("SourceSecurityGroupId SourcePrefixListId")),
+    ("AWS::EC2::SecurityGroup", "/SecurityGroupEgress", Some("DestinationSecurityGroupId DestinationPrefixListId")),
+    ("AWS::IAM::ManagedPolicy", "/Roles", None),
+    ("AWS::IAM::ManagedPolicy", "/Users", None),
+    ("AWS::IAM::ManagedPolicy", "/Groups", None),
+    ("AWS::IAM::Policy", "/Roles", None),
+    ("AWS::IAM::Policy", "/Users", None),
+    ("AWS::IAM::Policy", "/Groups", None),
+];
+
+/// Whether all that differs are elements that other resources attach.
+fn attached(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value]) -> bool {
+    let text = path.to_string();
+    let Some((_, _, marks)) = ATTACHED.iter().find(|(kind, at, _)| *kind == walk.facts.name && *at == text) else {
+        return false;
+    };
+    let mut found = Found::default();
+    walk.bag(&mut path.clone(), declared, live, &mut found);
+    found.differences.iter().all(|difference| {
+        difference.expected.is_none()
+            && marks.is_none_or(|marks| {
+                let has = |name: &str| difference.actual.as_ref().is_some_and(|value| value.get(name).is_some());
+                marks.split(' ').any(has)
+            })
+    })
+}
+
+/// The same members in other capitals.
+fn members(
+    walk: &Walk<'_>,
+    path: &Pointer,
+    declared: &std::collections::BTreeMap<String, Value>,
+    live: &std::collections::BTreeMap<String, Value>,
+) -> Option<&'static str> {
+    let mut found = Found::default();
+    let mut renamed = false;
+    for (name, value) in declared {
+        let other = live.iter().find(|(other, _)| other.to_lowercase() == name.to_lowercase());
+        renamed |= other.is_some_and(|(other, _)| other != name);
+        walk.values(&mut path.child(name.as_str()), value, other.map(|(_, value)| value), &mut found);
+    }
+    (renamed && found.differences.is_empty()).then_some("capitals of names")
+}
+
+fn texts(declared: &str, live: &str) -> Option<&'static str> {
+    let folded = |text: &str| text.to_lowercase();
+    if folded(declared) == folded(live) {
+        return Some("case");
+    }
+    if declared.trim_end_matches(['.', '/']) == live.trim_end_matches(['.', '/']) {
+        return Some("trailing sign");
+    }
+    if squeezed(declared) == squeezed(live) {
+        return Some("white space");
+    }
+    if names_the_other(declared, live) || names_the_other(live, declared) {
+        return Some("ARN or name");
+    }
+    // Which key an alias stands for is not to be seen here.
+    if declared.starts_with("alias/") && (live.contains(":kms:") || live.len() == 36) {
+        return Some("key alias");
+    }
+    if is_version_of(declared, live) || is_version_of(live, declared) {
+        return Some("version prefix");
+    }
+    if rate(declared).is_some_and(|seconds| rate(live) == Some(seconds)) {
+        return Some("rate");
+    }
+    if key_material(declared).is_some_and(|key| key_material(live) == Some(key)) {
+        return Some("key comment");
+    }
+    None
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|char| !char.is_whitespace()).collect()
+}
+
+/// Whether one is a name and the other an ARN, or a path, that ends in it.
+fn names_the_other(name: &str, arn: &str) -> bool {
+    let whole = arn.strip_suffix(name).is_some_and(|lead| lead.ends_with([':', '/']));
+    let versioned = arn
+        .rsplit_once(':')
+        .and_then(|(lead, _)| lead.strip_suffix(name))
+        .is_some_and(|lead| lead.ends_with([':', '/']));
+    !name.is_empty() && arn.starts_with("arn:") && (whole || versioned)
+}
+
+/// `5.0` asks for whatever `5.0.*` there is, and `LATEST` for any.
+fn is_version_of(declared: &str, live: &str) -> bool {
+    let is_version = |text: &str| text.starts_with(|char: char| char.is_ascii_digit());
+    let asked = is_version(declared) && live.strip_prefix(declared).is_some_and(|rest| rest.starts_with('.'));
+    asked || (declared.eq_ignore_ascii_case("latest") && is_version(live))
+}
+
+/// A rate in seconds.
+fn rate(text: &str) -> Option<u64> {
+    let inner = text.trim().strip_prefix("rate(")?.strip_suffix(')')?;
+    let (count, unit) = inner.trim().split_once(' ')?;
+    let seconds = match unit.trim().trim_end_matches('s') {
+        "second" => 1,
+        "minute" => 60,
+        "hour" => 3600,
+        "day" => 86_400,
+        _ => return None,
+    };
+    Some(count.trim().parse::<u64>().ok()? * seconds)
+}
+
+/// A public key without its comment.
+fn key_material(text: &str) -> Option<(&str, &str)> {
+    let mut parts = text.split_whitespace();
+    let (kind, key) = (parts.next()?, parts.next()?);
+    (kind.starts_with("ssh-") || kind.starts_with("ecdsa-")).then_some((kind, key))
+}
