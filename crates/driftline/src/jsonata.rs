@@ -12,9 +12,9 @@ use crate::error::{CommandError, CommandResult};
 use crate::output::{delivered, write_out};
 use crate::settings::Settings;
 
-/// Whoever types an expression may ask for the time of day; a rule may not.
+/// Whoever types an expression may ask for the time of day, and recurse a little deeper; a rule may not.
 fn limits() -> Limits {
-    Limits { functions: Functions::All, ..Limits::default() }
+    Limits { functions: Functions::All, depth: 500, ..Limits::default() }
 }
 
 pub(crate) fn run(settings: &Settings, args: &JsonataArgs) -> CommandResult<()> {
@@ -65,8 +65,8 @@ fn open(path: &Path) -> CommandResult<Box<dyn Read>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = File::open(path)
-        .map_err(|error| CommandError::because(format!("cannot read `{}`", path.display()), &error))?;
+    let file =
+        File::open(path).map_err(|error| CommandError::because(format!("cannot read `{}`", path.display()), &error))?;
     Ok(Box::new(file))
 }
 
@@ -80,9 +80,6 @@ fn batch(file: Option<&Path>) -> CommandResult<()> {
         line.clear();
         if lines.read_until(b'\n', &mut line)? == 0 {
             break;
-        }
-        if line.trim_ascii().is_empty() {
-            continue;
         }
         let answer = match answer(&line, &limits) {
             Ok(Outcome::Value(value)) => json!({ "value": value }),

@@ -19,6 +19,8 @@ impl Error {
 
     /// The engine puts the code somewhere into the message: at the start, or after words of its own.
     pub(crate) fn told(text: &str) -> Self {
+        // The one error of the language that the engine gives no code.
+        let text = if text == "Unclosed comment" { "S0106: Comment has no closing tag" } else { text };
         let found = (0..text.len()).find(|&at| is_code(&text.as_bytes()[at..]));
         let Some(at) = found else { return Self { code: None, message: text.to_owned() } };
         let message = text[at + 5..].trim_start_matches([':', ' ']);
@@ -57,6 +59,7 @@ mod tests {
         for (text, code, message) in [
             ("T0410: Argument 1", Some("T0410"), "Argument 1"),
             ("Invalid syntax: T1006: Attempted to", Some("T1006"), "Attempted to"),
+            ("Unclosed comment", Some("S0106"), "Comment has no closing tag"),
             ("Invalid regex: é", None, "Invalid regex: é"),
             ("a T12345 and a D10x2", None, "a T12345 and a D10x2"),
         ] {

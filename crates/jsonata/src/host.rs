@@ -28,6 +28,8 @@ pub(crate) enum Helper {
     Numeral,
     /// The list of a `$join` with its separator; hands on the list.
     Joined,
+    /// A list that has items, or nothing: `$reduce` of an empty list is nothing, which the engine takes for `null`.
+    Items,
     /// Whether no argument is a function of the expression's own.
     Plain,
     Distinct,
@@ -46,6 +48,7 @@ impl Helper {
             Self::Width => "a width",
             Self::Numeral => "a numeral",
             Self::Joined => "a list",
+            Self::Items => "some items",
             Self::Plain => "is plain",
             Self::Distinct => "the distinct",
             Self::Match => "to match",
@@ -121,6 +124,8 @@ impl Host {
             }
             Helper::Numeral => {}
             Helper::Joined => self.joined(first, rest.first())?,
+            Helper::Items if matches!(first, JValue::Array(items) if items.is_empty()) => return Ok(JValue::Undefined),
+            Helper::Items => {}
             Helper::Plain => {
                 let own = |it: &JValue| matches!(it, JValue::Lambda(_) | JValue::Builtin { .. });
                 return Ok(JValue::Bool(!given.iter().any(own)));

@@ -49,9 +49,11 @@ impl Pattern {
     /// The first match at or after this byte.
     pub(crate) fn find<'t>(&self, text: &'t str, from: usize) -> Result<Option<Match<'t>>, EvaluatorError> {
         match self {
-            Self::Linear(regex) if regex.captures_len() == 1 => Ok(regex
-                .find_at(text, from)
-                .map(|found| Match { start: found.start(), end: found.end(), groups: Vec::new() })),
+            Self::Linear(regex) if regex.captures_len() == 1 => Ok(regex.find_at(text, from).map(|found| Match {
+                start: found.start(),
+                end: found.end(),
+                groups: Vec::new(),
+            })),
             Self::Linear(regex) => Ok(regex.captures_at(text, from).and_then(|captures| {
                 let whole = captures.get(0)?;
                 let groups = captures.iter().skip(1).map(|group| group.map(|it| it.as_str())).collect();
@@ -78,8 +80,7 @@ fn last_line(text: &str) -> String {
 
 const DIGIT: &str = "0-9";
 const WORD: &str = "0-9A-Za-z_";
-const SPACE: &str =
-    r"\t\n\x0B\x0C\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
+const SPACE: &str = r"\t\n\x0B\x0C\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
 
 /// The same expression for Rust, and whether it needs backtracking. What differs in silence is spelled out: JavaScript's
 /// `\d`, `\w` and `\b` are ASCII, `.` stops at four kinds of line ends, a class has no classes or operators inside, and

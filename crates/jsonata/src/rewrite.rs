@@ -76,17 +76,8 @@ impl Size {
 }
 
 /// Functions whose result may be longer than what they are given, by a factor.
-const GROWING: [&str; 9] = [
-    "append",
-    "base64encode",
-    "encodeUrl",
-    "encodeUrlComponent",
-    "eval",
-    "merge",
-    "spread",
-    "string",
-    "zip",
-];
+const GROWING: [&str; 9] =
+    ["append", "base64encode", "encodeUrl", "encodeUrlComponent", "eval", "merge", "spread", "string", "zip"];
 
 /// How many parameters a function has that is looked at here, when it is passed on as a value.
 fn arity(name: &str) -> Option<usize> {
@@ -131,7 +122,7 @@ impl Rewriter {
             AstNode::Binary { op: BinaryOp::ChainPipe, lhs, rhs } => {
                 // `a ~> $f(b)` is `$f(a, b)`.
                 if let AstNode::Function { name, args, .. } = &mut **rhs
-                    && (arity(name).is_some() || is_searching(name))
+                    && (arity(name).is_some() || is_called(name))
                     && !args.iter().any(|arg| matches!(arg, AstNode::Placeholder))
                 {
                     args.insert(0, take(lhs));
@@ -208,6 +199,7 @@ impl Rewriter {
                     args[0] = self.call(Helper::Joined, given);
                 }
             }
+            "reduce" if args.len() == 2 => self.wrap(Helper::Items, &mut args[0]),
             "distinct" if args.len() == 1 => *node = self.call(Helper::Distinct, std::mem::take(args)),
             "split" if self.grows && !args.iter().any(|arg| matches!(arg, AstNode::Regex { .. })) => {
                 if let Some(first) = args.first_mut() {
@@ -231,7 +223,25 @@ impl Rewriter {
         if args.iter().any(|arg| matches!(arg, AstNode::Lambda { .. } | AstNode::Placeholder)) {
             return;
         }
-        let variables: Vec<_> = args.iter().skip(1).filter(|arg| matches!(arg, AstNode::Variable(_))).cloned().collect();
+        // What a call gives may be a function. It is called once, and what it gave gets a name.
+        let is_call = |arg: &AstNode| {
+            matches!(
+                arg,
+                AstNode::Function { .. } | AstNode::Call { .. } | AstNode::Conditional { .. } | AstNode::Block(_)
+            )
+        };
+        if args.iter().skip(1).any(is_call) {
+            let given = std::mem::take(args);
+            *args = (0..given.len()).map(|at| AstNode::Variable(parameter(at))).collect();
+            self.search(helper, node);
+            let params = (0..given.len()).map(parameter).collect();
+            let body = Box::new(take(node));
+            let procedure = Box::new(AstNode::Lambda { params, body, signature: None, thunk: false });
+            *node = AstNode::Call { procedure, args: given };
+            return;
+        }
+        let variables: Vec<_> =
+            args.iter().skip(1).filter(|arg| matches!(arg, AstNode::Variable(_))).cloned().collect();
         let given = std::iter::once(context()).chain(args.iter().cloned()).collect();
         let ours = self.call(helper, given);
         *node = if variables.is_empty() {
@@ -274,9 +284,9 @@ impl Rewriter {
     }
 }
 
-/// Functions that take a regular expression, and have no check of their own.
-fn is_searching(name: &str) -> bool {
-    matches!(name, "match" | "contains")
+/// Functions that are looked at where they are called, but harmless as a value.
+fn is_called(name: &str) -> bool {
+    matches!(name, "contains" | "match" | "merge" | "reduce" | "zip")
 }
 
 fn is_literal(node: &AstNode) -> bool {
@@ -360,7 +370,9 @@ fn each_child(node: &mut AstNode, visit: &mut Visit<'_>) -> Result<(), Error> {
             args.iter_mut().try_for_each(visit)
         }
         AstNode::Lambda { body, .. } => visit(body),
-        AstNode::Array(items) | AstNode::ArrayGroup(items) | AstNode::Block(items) => items.iter_mut().try_for_each(visit),
+        AstNode::Array(items) | AstNode::ArrayGroup(items) | AstNode::Block(items) => {
+            items.iter_mut().try_for_each(visit)
+        }
         AstNode::Object(members) => each_member(members, visit),
         AstNode::ObjectTransform { input, pattern } => {
             visit(input)?;

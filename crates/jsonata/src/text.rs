@@ -78,7 +78,10 @@ fn bind<'a, const N: usize>(
     }
     if bound[0].is_none() {
         if !matches!(letter(context), 's' | 'm') {
-            return Err(failed("T0411", format!("Context value is not a compatible type with argument 1 of function {name}")));
+            return Err(failed(
+                "T0411",
+                format!("Context value is not a compatible type with argument 1 of function {name}"),
+            ));
         }
         bound[0] = Some(context);
     }
@@ -204,7 +207,10 @@ impl Host {
                 let mut matches = self.matches(pattern, text)?;
                 while let Some(found) = matches.next()?.filter(|_| !is_reached(done, limit)) {
                     let Some(replacement) = replacement else {
-                        return Err(failed("D3012", "Attempted to replace a matched string with a non-string value".into()));
+                        return Err(failed(
+                            "D3012",
+                            "Attempted to replace a matched string with a non-string value".into(),
+                        ));
                     };
                     out.push_str(&text[position..found.start]);
                     let whole = &text[found.start..found.end];

@@ -26,9 +26,8 @@ impl Input {
     /// Refuses what is larger than the limit, as JSON.
     pub fn new(value: &Value, limits: &Limits) -> Result<Self, Error> {
         let mut left = limits.input_bytes;
-        let converted = convert(value, &mut left).ok_or_else(|| {
-            Error::coded("U1106", format!("the input is larger than {} bytes", limits.input_bytes))
-        })?;
+        let converted = convert(value, &mut left)
+            .ok_or_else(|| Error::coded("U1106", format!("the input is larger than {} bytes", limits.input_bytes)))?;
         Ok(Self(converted))
     }
 }
@@ -83,9 +82,8 @@ pub(crate) fn outcome(value: &JValue, limits: &Limits) -> Result<Outcome, Error>
         _ => {}
     }
     let mut left = limits.output_bytes;
-    let converted = json(value, &mut left).ok_or_else(|| {
-        Error::coded("U1107", format!("the result is larger than {} bytes", limits.output_bytes))
-    })?;
+    let converted = json(value, &mut left)
+        .ok_or_else(|| Error::coded("U1107", format!("the result is larger than {} bytes", limits.output_bytes)))?;
     Ok(Outcome::Value(converted))
 }
 
@@ -153,7 +151,8 @@ pub(crate) fn weigh(value: &JValue, left: &mut usize) -> bool {
     match value {
         JValue::String(it) => take(ITEM + it.len()),
         JValue::Array(items) => {
-            take(ITEM * (1 + items.len())) && with_stack(|| items.iter().all(|item| is_light(item) || weigh(item, left)))
+            take(ITEM * (1 + items.len()))
+                && with_stack(|| items.iter().all(|item| is_light(item) || weigh(item, left)))
         }
         JValue::Object(members) => {
             take(ITEM)
