@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Gc(GcArgs),
     /// Check the store, the configuration and the sources, and say what to do.
     Doctor(DoctorArgs),
+    /// Evaluate a JSONata expression, as the property transforms of CloudFormation are written in.
+    Jsonata(JsonataArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -438,6 +440,23 @@ pub(crate) struct DoctorArgs {
     /// Which model the documents are of [default: the one that understands them].
     #[arg(long, value_name = "MODEL", env = "DRIFTLINE_MODEL", requires = "determinism")]
     pub model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JsonataArgs {
+    /// The expression.
+    #[arg(short = 'e', long = "expression", value_name = "EXPR", allow_hyphen_values = true)]
+    #[arg(required_unless_present = "batch", conflicts_with = "batch", env = "DRIFTLINE_EXPRESSION")]
+    pub expression: Option<String>,
+    /// The JSON to evaluate it on; `-` is standard input. Without it there is no input.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// A variable that the expression finds set, e.g. `limit=3`; repeatable.
+    #[arg(long, value_name = "NAME=JSON", conflicts_with = "batch", env = "DRIFTLINE_BIND")]
+    pub bind: Vec<String>,
+    /// Evaluate one line after the other, `{"expr", "data", "bindings"}`, from FILE or standard input.
+    #[arg(long, env = "DRIFTLINE_BATCH", value_parser = clap::builder::FalseyValueParser::new())]
+    pub batch: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -18,6 +18,7 @@ mod error;
 mod exit;
 mod explain;
 mod filter;
+mod jsonata;
 mod layout;
 mod observe;
 mod orphans;
@@ -92,6 +93,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
             determinism::run(settings, &args.determinism, args.model.as_deref())?;
         }
         Command::Doctor(_) => upkeep::doctor(settings)?,
+        Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

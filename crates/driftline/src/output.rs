@@ -239,7 +239,7 @@ pub(crate) fn write_out(bytes: &[u8]) -> CommandResult<()> {
 }
 
 /// Whoever reads and stops has enough; that is no failure of ours.
-fn delivered(outcome: io::Result<()>) -> CommandResult<()> {
+pub(crate) fn delivered(outcome: io::Result<()>) -> CommandResult<()> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(CommandError::because("cannot write to standard output", &error))
