@@ -147,6 +147,10 @@ impl FromStr for Pointer {
 }
 
 fn unescape(segment: &str) -> Option<String> {
+    // Almost no name has one, and the table of schemas has tens of thousands of names.
+    if !segment.contains('~') {
+        return Some(segment.to_owned());
+    }
     let mut text = String::with_capacity(segment.len());
     let mut chars = segment.chars();
     while let Some(char) = chars.next() {

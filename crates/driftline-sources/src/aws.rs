@@ -8,6 +8,7 @@ use driftline_core::key::{GLOBAL, NOWHERE};
 
 use crate::normalize::key;
 use crate::place::write_place;
+use crate::schema;
 
 /// A type by its CloudFormation name, and the ARN of a thing of it: `{p}` partition, `{r}` region, `{a}` account,
 /// `{id}` the name or id within its type. Without `{r}` it is global.
@@ -181,11 +182,12 @@ fn find(kind: &str) -> Option<usize> {
     EXACT.get(kind).or_else(|| BY_NAME.get(&kind.to_lowercase())).copied()
 }
 
-/// The type as CloudFormation writes it, however an observer did. A type that is not in the table stays as it is.
+/// The type as CloudFormation writes it, however an observer did. A type that has no schema and is not in the table
+/// above stays as it is.
 pub fn canonical_kind(kind: &str) -> &str {
     match find(kind) {
         Some(at) => KINDS[at].0,
-        None => kind,
+        None => schema::name(kind).unwrap_or(kind),
     }
 }
 
@@ -303,6 +305,17 @@ mod tests {
             assert!(template.splitn(6, ':').count() == 6, "{name}");
         }
         assert_eq!(BY_NAME.len(), KINDS.len(), "a type is in the table twice");
+    }
+
+    #[test]
+    fn types_are_written_as_their_schemas_are() {
+        for (name, _) in KINDS {
+            assert!(schema::name(name).is_none_or(|schema| schema == *name), "{name}");
+        }
+        assert_eq!(canonical_kind("aws::ec2::vpc"), "AWS::EC2::VPC");
+        assert_eq!(canonical_kind("AWS::Ec2::Vpccidrblock"), "AWS::EC2::VPCCidrBlock");
+        assert_eq!(canonical_kind("aws::ec2::snapshot"), "AWS::EC2::Snapshot", "it has no schema");
+        assert_eq!(canonical_kind("Custom::thing"), "Custom::thing");
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub fn write(facts: &Facts) -> String {
 /// Reads what [`write`] wrote.
 pub fn parse(name: &str, text: &str) -> Result<Facts, RecordError> {
     let mut facts = Facts { name: name.to_owned(), readable: true, ..Facts::default() };
-    let mut path: Vec<&str> = Vec::new();
+    let mut path = Path::default();
     for (at, line) in text.lines().enumerate() {
         let read = match line.strip_prefix(':') {
             Some(line) => parse_saying(line, &mut facts),
@@ -130,17 +130,30 @@ fn parse_saying(line: &str, facts: &mut Facts) -> Result<(), String> {
     Ok(())
 }
 
-fn parse_property<'t>(line: &'t str, path: &mut Vec<&'t str>, facts: &mut Facts) -> Result<(), String> {
+/// The path of the property that is being read, and where each of its steps ends.
+#[derive(Default)]
+struct Path {
+    text: String,
+    ends: Vec<usize>,
+}
+
+fn parse_property(line: &str, path: &mut Path, facts: &mut Facts) -> Result<(), String> {
     let rest = line.trim_start_matches(' ');
     let depth = line.len() - rest.len();
-    if depth > path.len() {
+    if depth > path.ends.len() {
         return Err("it is indented too far".to_owned());
     }
-    path.truncate(depth);
-    let mut parts = rest.splitn(2, ' ');
-    path.push(parts.next().filter(|segment| !segment.is_empty()).ok_or("it is empty")?);
-    let Some(said) = parts.next() else { return Ok(()) };
-    let pattern: Pattern = format!("/{}", path.join("/")).parse().map_err(|error: PointerError| error.to_string())?;
+    let (step, said) = rest.split_once(' ').map_or((rest, None), |(step, said)| (step, Some(said)));
+    if step.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    path.ends.truncate(depth);
+    path.text.truncate(path.ends.last().copied().unwrap_or_default());
+    path.text.push('/');
+    path.text.push_str(step);
+    path.ends.push(path.text.len());
+    let Some(said) = said else { return Ok(()) };
+    let pattern: Pattern = path.text.parse().map_err(|error: PointerError| error.to_string())?;
     let (letters, default) = match said.split_once('=') {
         Some((letters, default)) => (letters.trim_end(), Some(default)),
         None => (said, None),

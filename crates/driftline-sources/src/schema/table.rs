@@ -4,6 +4,7 @@
 //! the second has the records, one after the other. `zstdcat` prints both.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use thiserror::Error;
@@ -20,9 +21,10 @@ const HEADING: &str = "driftline schemas 1: ";
 /// As much as zstd can: the table is made once and read often.
 const LEVEL: i32 = 22;
 
-static EMBEDDED: LazyLock<Table> = LazyLock::new(|| Table::new(BYTES).expect("a test reads the whole embedded table"));
+static EMBEDDED: LazyLock<Table<'static>> =
+    LazyLock::new(|| Table::new(BYTES).expect("a test reads the whole embedded table"));
 
-pub(super) fn embedded() -> &'static Table {
+pub(super) fn embedded() -> &'static Table<'static> {
     &EMBEDDED
 }
 
@@ -38,68 +40,80 @@ pub enum TableError {
 
 /// A table whose records are unpacked with the first question, and each read with the first question about it.
 #[derive(Debug)]
-pub struct Table {
-    origin: String,
+pub struct Table<'b> {
+    index: String,
+    origin: Range<usize>,
     /// In the order of the names, capitals aside.
     entries: Vec<Entry>,
-    packed: Vec<u8>,
+    packed: &'b [u8],
     records: OnceLock<String>,
 }
 
+/// Where the name of a type is in the index, and where its record is among the records.
 #[derive(Debug)]
 struct Entry {
-    name: String,
-    start: usize,
-    end: usize,
-    facts: OnceLock<Facts>,
+    name: Range<usize>,
+    record: Range<usize>,
+    // Boxed: most types are never asked for, and the facts of 1,884 types take a megabyte even when there are none.
+    facts: OnceLock<Box<Facts>>,
 }
 
-impl Table {
-    pub fn new(bytes: &[u8]) -> Result<Self, TableError> {
+impl<'b> Table<'b> {
+    pub fn new(bytes: &'b [u8]) -> Result<Self, TableError> {
         let end = zstd_safe::find_frame_compressed_size(bytes).map_err(|_| TableError::Form("it has no index"))?;
         let (index, packed) = bytes.split_at_checked(end).ok_or(TableError::Form("its index is cut short"))?;
         let index = unpack(index)?;
-        let mut lines = index.lines();
-        let origin = lines.next().and_then(|line| line.strip_prefix(HEADING));
-        let origin = origin.ok_or(TableError::Form("it begins with another line"))?.to_owned();
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut start = 0;
-        for line in lines {
+        let (heading, mut rest) = index.split_once('\n').unwrap_or((&index, ""));
+        if !heading.starts_with(HEADING) {
+            return Err(TableError::Form("it begins with another line"));
+        }
+        let (origin, mut at) = (HEADING.len()..heading.len(), heading.len() + 1);
+        let mut entries: Vec<Entry> = Vec::with_capacity(2_000);
+        let (mut start, mut last) = (0, "");
+        while let Some((line, after)) = rest.split_once('\n') {
             let entry = line.split_once(' ').and_then(|(name, length)| Some((name, length.parse::<usize>().ok()?)));
             let (name, length) = entry.ok_or(TableError::Form("a line of its index is not a name and a length"))?;
-            let end = start + length;
-            entries.push(Entry { name: name.to_owned(), start, end, facts: OnceLock::new() });
-            start = end;
+            if compare_names(last, name) != Ordering::Less {
+                return Err(TableError::Form("its types are not in order"));
+            }
+            let (name_at, record) = (at..at + name.len(), start..start + length);
+            start = record.end;
+            entries.push(Entry { name: name_at, record, facts: OnceLock::new() });
+            last = name;
+            at += line.len() + 1;
+            rest = after;
         }
-        if !entries.is_sorted_by(|a, b| compare_names(&a.name, &b.name) == Ordering::Less) {
-            return Err(TableError::Form("its types are not in order"));
-        }
-        Ok(Self { origin, entries, packed: packed.to_vec(), records: OnceLock::new() })
+        Ok(Self { origin, entries, packed, records: OnceLock::new(), index })
     }
 
     pub fn origin(&self) -> &str {
-        &self.origin
+        &self.index[self.origin.clone()]
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.name.as_str())
+        self.entries.iter().map(|entry| self.name_of(entry))
+    }
+
+    fn name_of(&self, entry: &Entry) -> &str {
+        &self.index[entry.name.clone()]
     }
 
     fn find(&self, kind: &str) -> Option<&Entry> {
-        let at = self.entries.binary_search_by(|entry| compare_names(&entry.name, kind)).ok()?;
+        let at = self.entries.binary_search_by(|entry| compare_names(self.name_of(entry), kind)).ok()?;
         Some(&self.entries[at])
     }
 
     /// The type with its own capitals.
     pub fn name(&self, kind: &str) -> Option<&str> {
-        self.find(kind).map(|entry| entry.name.as_str())
+        self.find(kind).map(|entry| self.name_of(entry))
     }
 
-    pub fn facts(&self, kind: &str) -> Option<&Facts> {
+    /// Only of a table that [`Table::check`] finds sound.
+    pub(super) fn facts(&self, kind: &str) -> Option<&Facts> {
         let entry = self.find(kind)?;
         Some(entry.facts.get_or_init(|| {
-            let record = self.record(entry).expect("`check` has read it, or a test has");
-            record::parse(&entry.name, record).expect("`check` has read it, or a test has")
+            let facts = self.record(entry).and_then(|record| Ok(record::parse(self.name_of(entry), record)?));
+            Box::new(facts.expect("a test reads the whole embedded table"))
         }))
     }
 
@@ -108,25 +122,25 @@ impl Table {
         if let Some(records) = self.records.get() {
             return Ok(records);
         }
-        let records = unpack(&self.packed)?;
+        let records = unpack(self.packed)?;
         Ok(self.records.get_or_init(|| records))
     }
 
     fn record(&self, entry: &Entry) -> Result<&str, TableError> {
-        self.records()?.get(entry.start..entry.end).ok_or(TableError::Form("its records are cut short"))
+        self.records()?.get(entry.record.clone()).ok_or(TableError::Form("its records are cut short"))
     }
 
     /// Reads everything, so that nothing in it can fail later. Gives all of it as text, type by type.
     pub fn check(&self) -> Result<Vec<(&str, &str)>, TableError> {
-        let records = self.records()?;
-        if self.entries.last().is_none_or(|entry| entry.end != records.len()) {
+        let length = self.records()?.len();
+        if self.entries.last().is_none_or(|entry| entry.record.end != length) {
             return Err(TableError::Form("its index and its records are of different lengths"));
         }
         let mut all = Vec::new();
         for entry in &self.entries {
-            let record = self.record(entry)?;
-            record::parse(&entry.name, record)?;
-            all.push((entry.name.as_str(), record));
+            let (name, record) = (self.name_of(entry), self.record(entry)?);
+            record::parse(name, record)?;
+            all.push((name, record));
         }
         Ok(all)
     }

@@ -116,7 +116,9 @@ fn what_is_known_of_types_that_people_have() {
     let role = facts("AWS::IAM::Role").unwrap();
     assert_eq!(texts(&role.policies), ["/AssumeRolePolicyDocument", "/Policies/*/PolicyDocument"]);
     assert!(role.policies.iter().all(|path| role.documents.contains(path)));
-    assert_eq!(role.defaults.len(), 0);
+    let defaults: Vec<String> =
+        role.defaults.iter().map(|(path, value)| format!("{path} {}", value.to_json())).collect();
+    assert_eq!(defaults, ["/Path \"/\""]);
 
     let zone = facts("AWS::Route53::HostedZone").unwrap();
     assert_eq!(zone.transforms[0].alternatives.len(), 4);

@@ -21,13 +21,14 @@ struct File {
     texts: Texts,
 }
 
-/// A pointer that is written wrong.
+/// A transform whose pointer leads nowhere; `replace` is for what its expression has wrong in the same way.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PointerRow {
     r#type: String,
     from: String,
     to: String,
+    replace: Option<(String, String)>,
     reason: String,
 }
 
@@ -98,18 +99,22 @@ impl Overrides {
         *self.uses.borrow_mut().entry(row.into()).or_default() += 1;
     }
 
-    /// The schema with its pointers as they are meant.
+    /// The schema with the pointers of its transforms as they are meant.
     pub(super) fn mend_pointers(&self, name: &str, schema: &Json) -> Result<Json> {
         let mut schema = schema.clone();
         for row in self.file.pointer.iter().filter(|row| row.r#type == name) {
             let transforms = schema.get_mut("propertyTransform").and_then(Json::as_object_mut);
-            let said = transforms.and_then(|transforms| {
+            let moved = transforms.and_then(|transforms| {
                 let said = transforms.remove(&row.from)?;
-                Some(transforms.insert(row.to.clone(), said))
+                let mended = match &row.replace {
+                    Some((from, to)) => said.as_str()?.replace(from, to).into(),
+                    None => said,
+                };
+                Some(transforms.insert(row.to.clone(), mended))
             });
             // Not there any more, or there in both forms: either way the row has had its time.
-            if said != Some(None) {
-                return Err(format!("`{}` is not there to be mended", row.from).into());
+            if moved != Some(None) {
+                return Err(format!("`{}` is not there to be mended; take the override out", row.from).into());
             }
             self.count(format!("pointer {name} {}", row.from));
         }

@@ -49,9 +49,12 @@ impl Survey {
                 survey.places.entry(steps).or_default().marks.insert(mark);
             }
         }
-        survey.find_tags(schema)?;
+        survey.find_tags(schema);
         let named = |list: Option<&Json>| {
-            texts(list)?.iter().map(|pointer| Ok(to_text(&survey.steps(pointer)?).parse()?)).collect::<Result<Vec<Pointer>>>()
+            texts(list)?
+                .iter()
+                .map(|pointer| Ok(to_text(&survey.steps(pointer)?).parse()?))
+                .collect::<Result<Vec<Pointer>>>()
         };
         let primary = named(schema.get("primaryIdentifier"))?;
         let identifiers = schema.get("additionalIdentifiers").and_then(Json::as_array);
@@ -111,33 +114,23 @@ impl Survey {
         Ok(())
     }
 
-    /// The steps of a pointer such as `/properties/A/B`. Where `A` is an array and the pointer steps over its
-    /// elements, which some do, they are put in.
+    /// The steps of a pointer such as `/properties/A/*/B`. One that leads nowhere would be a fact that never holds.
     fn steps(&self, pointer: &str) -> Result<Steps> {
         let rest = pointer.strip_prefix("/properties/").ok_or_else(|| format!("`{pointer}` is no property"))?;
-        let mut steps = Steps::new();
-        for step in rest.split('/') {
-            if step != "*" && self.places.get(&steps).is_some_and(|place| place.is_array) {
-                steps.push("*".to_owned());
-            }
-            steps.push(step.to_owned());
+        let steps: Steps = rest.split('/').map(ToOwned::to_owned).collect();
+        if !self.places.contains_key(&steps) {
+            return Err(format!("`{pointer}` leads nowhere").into());
         }
         Ok(steps)
     }
 
-    /// `tagProperty`, or the property that it is by default where there is one.
-    fn find_tags(&mut self, schema: &Json) -> Result<()> {
+    /// `tagProperty`, or the property that it is by default. Some types that name one do not have it.
+    fn find_tags(&mut self, schema: &Json) {
         let named = schema.pointer("/tagging/tagProperty").and_then(Json::as_str);
         let taggable = schema.pointer("/tagging/taggable").and_then(Json::as_bool).unwrap_or(true);
-        let steps = match named {
-            Some(pointer) => self.steps(pointer)?,
-            None if taggable => vec!["Tags".to_owned()],
-            None => return Ok(()),
-        };
-        if let Some(place) = self.places.get_mut(&steps) {
-            place.marks.insert(Mark::Tags);
-        }
-        Ok(())
+        let pointer = named.or(taggable.then_some("/properties/Tags"));
+        let place = pointer.and_then(|pointer| self.steps(pointer).ok()).and_then(|steps| self.places.get_mut(&steps));
+        place.map(|place| place.marks.insert(Mark::Tags));
     }
 
     /// Says of every place beneath a recursion that it may be further down, too: a statement in a statement in a

@@ -68,9 +68,12 @@ impl Wheel {
     pub(super) fn open(path: &Path, requirements: &Path) -> Result<Self> {
         let cannot = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
         let (package, version, digest) = pinned(requirements)?;
-        let found: String = Sha256::digest(fs::read(path).map_err(cannot)?).iter().map(|b| format!("{b:02x}")).collect();
+        let found: String =
+            Sha256::digest(fs::read(path).map_err(cannot)?).iter().map(|b| format!("{b:02x}")).collect();
         if found != digest {
-            return Err(format!("`{}` is not the pinned {package} {version}: its digest is {found}", path.display()).into());
+            return Err(
+                format!("`{}` is not the pinned {package} {version}: its digest is {found}", path.display()).into()
+            );
         }
         let mut archive = zip::ZipArchive::new(File::open(path).map_err(cannot)?)?;
         let names = regions_of(&archive)?;
