@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::schema::{self, Facts, Transform};
 
-pub use transform::{Transformer, Transforms};
+pub use transform::Engine;
 
 /// What to go by besides the schemas.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Options<'a> {
     /// Transforms of the user's, asked before those of the schema.
     pub transforms: &'a [Transform],
     /// Evaluates transforms.
-    pub transformer: &'a dyn Transformer,
+    pub engine: &'a Engine,
 }
 
 /// How a declared resource stands.
@@ -179,41 +179,12 @@ impl Walk<'_> {
     }
 
     fn policy(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
-        let (left, right) = (document::canonical(declared), document::canonical(live));
-        if left == right {
+        let mut inside = Found::default();
+        document::compare(path, declared, live, &mut inside);
+        if inside.differences.is_empty() {
             found.excuse(path, "policy", Tier::Builtin, Some("the same policy in another form".into()));
-            return;
         }
-        // Told in its canonical form, in which a place is the same on both sides.
-        let plain = Walk { facts: &Facts::default(), ..*self };
-        plain.policy_parts(path, &left, &right, found);
-    }
-
-    fn policy_parts(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
-        match (declared, live) {
-            (Value::Object(left), Value::Object(right)) => {
-                for (name, value) in left {
-                    path.push(name.as_str());
-                    match right.get(name) {
-                        Some(other) if other == value => {}
-                        Some(other) if name == "Statement" => self.statements(path, value, other, found),
-                        other => found.differ(path, Some(value), other),
-                    }
-                    path.pop();
-                }
-            }
-            _ => found.differ(path, Some(declared), Some(live)),
-        }
-    }
-
-    fn statements(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
-        let (Some(left), Some(right)) = (declared.as_array(), live.as_array()) else {
-            found.differ(path, Some(declared), Some(live));
-            return;
-        };
-        let empty = Facts::default();
-        let walk = Walk { facts: &empty, ..*self };
-        walk.bag(path, left, right, found);
+        found.differences.append(&mut inside.differences);
     }
 
     fn missing(&self, path: &Pointer, declared: &Value, found: &mut Found) {
@@ -226,7 +197,7 @@ impl Walk<'_> {
             return;
         }
         // It cannot be taken away from a thing that is there: whoever read the thing does not tell it.
-        if covers(&self.facts.create_only, path) {
+        if matches(&self.facts.create_only, path) {
             found.excuse(path, "create-only", Tier::Schema, Some("it is not read back".into()));
             return;
         }

@@ -1,6 +1,6 @@
 //! Guesses that are usually right. Each excuses with its name, and all can be switched off.
 
-use driftline_core::{Pointer, Value};
+use driftline_core::{Pattern, Pointer, Value};
 
 use super::arrays::by_key;
 use super::{Found, Walk};
@@ -32,13 +32,25 @@ fn arrays(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value]) -
     if attached(walk, path, declared, live) {
         return Some("attached by another resource");
     }
-    let ((name, _), (_, right)) = (by_key(declared)?, by_key(live)?);
-    let mut found = Found::default();
-    for item in declared {
-        let key = item.get(name).and_then(Value::as_str)?;
-        walk.values(&mut path.child("0"), item, right.get(key).copied(), &mut found);
-    }
-    found.differences.is_empty().then_some("keyed subset")
+    let only_added = found.differences.iter().all(|difference| difference.expected.is_none());
+    // A person adds one element or two; a service that lists its own lists many.
+    let filled = is_filled(walk, path) || found.differences.len() >= A_FEW;
+    (only_added && filled && by_key(declared).is_some() && by_key(live).is_some()).then_some("keyed subset")
+}
+
+const A_FEW: usize = 3;
+
+/// Lists in which a service puts elements of its own.
+const FILLED: &[(&str, &str)] = &[
+    ("AWS::Cognito::UserPool", "/Schema"),
+    ("AWS::Cognito::UserPoolUser", "/UserAttributes"),
+    ("AWS::RDS::OptionGroup", "/OptionConfigurations/*/OptionSettings"),
+];
+
+fn is_filled(walk: &Walk<'_>, path: &Pointer) -> bool {
+    FILLED.iter().any(|(kind, at)| {
+        *kind == walk.facts.name && at.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(path))
+    })
 }
 
 /// Lists to which resources of their own add elements: type, path, and what an element has that is added so.
@@ -73,7 +85,17 @@ fn attached(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value])
     })
 }
 
-/// The same members in other capitals.
+/// Comparisons that a service takes by one name and tells by another.
+const OPERATORS: &[(&str, &str)] = &[
+    ("Eq", "Equals"),
+    ("Neq", "NotEquals"),
+    ("Gt", "GreaterThan"),
+    ("Gte", "GreaterThanOrEqual"),
+    ("Lt", "LessThan"),
+    ("Lte", "LessThanOrEqual"),
+];
+
+/// The same members under other names.
 fn members(
     walk: &Walk<'_>,
     path: &Pointer,
@@ -83,11 +105,15 @@ fn members(
     let mut found = Found::default();
     let mut renamed = false;
     for (name, value) in declared {
-        let other = live.iter().find(|(other, _)| other.to_lowercase() == name.to_lowercase());
+        let same = |other: &str| {
+            other.to_lowercase() == name.to_lowercase()
+                || OPERATORS.iter().any(|(short, long)| (*short, *long) == (name, other) || (*long, *short) == (name, other))
+        };
+        let other = live.iter().find(|(other, _)| same(other));
         renamed |= other.is_some_and(|(other, _)| other != name);
         walk.values(&mut path.child(name.as_str()), value, other.map(|(_, value)| value), &mut found);
     }
-    (renamed && found.differences.is_empty()).then_some("capitals of names")
+    (renamed && found.differences.is_empty()).then_some("names of members")
 }
 
 fn texts(declared: &str, live: &str) -> Option<&'static str> {
@@ -127,10 +153,9 @@ fn squeezed(text: &str) -> String {
 /// Whether one is a name and the other an ARN, or a path, that ends in it.
 fn names_the_other(name: &str, arn: &str) -> bool {
     let whole = arn.strip_suffix(name).is_some_and(|lead| lead.ends_with([':', '/']));
-    let versioned = arn
-        .rsplit_once(':')
-        .and_then(|(lead, _)| lead.strip_suffix(name))
-        .is_some_and(|lead| lead.ends_with([':', '/']));
+    let is_number = |version: &str| version == "$LATEST" || version.bytes().all(|byte| byte.is_ascii_digit());
+    let unversioned = arn.rsplit_once(':').filter(|(_, version)| is_number(version)).map(|(lead, _)| lead);
+    let versioned = unversioned.and_then(|lead| lead.strip_suffix(name)).is_some_and(|lead| lead.ends_with([':', '/']));
     !name.is_empty() && arn.starts_with("arn:") && (whole || versioned)
 }
 

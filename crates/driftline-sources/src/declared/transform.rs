@@ -1,25 +1,59 @@
 //! Property transforms: the declared value as the service gives it back.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
+
 use driftline_core::{Pointer, Value};
-use regex::Regex;
+use jsonata::{Expression, Input, Limits, Outcome};
+use regex::{Regex, RegexBuilder};
 
 use super::{Options, scalar};
 use crate::schema::Transform;
 
-/// Evaluates one expression over a context. `None` is undefined, or an error: neither ever matches.
-pub trait Transformer: std::fmt::Debug {
-    fn evaluate(&self, expression: &str, context: &Value) -> Option<Value>;
+/// Evaluates expressions, each parsed once.
+#[derive(Debug, Default)]
+pub struct Engine {
+    limits: Limits,
+    parsed: Mutex<HashMap<String, Option<Expression>>>,
+    patterns: Mutex<HashMap<String, Option<Regex>>>,
 }
 
-/// Where transforms are not evaluated: nothing matches.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Transforms;
+impl Engine {
+    /// What an expression says of a context. `None` is undefined, or an error: neither ever matches.
+    fn evaluate(&self, expression: &str, context: &Value) -> Option<Value> {
+        let parsed = {
+            let mut known = self.parsed.lock().ok()?;
+            match known.get(expression) {
+                Some(parsed) => parsed.clone(),
+                None => {
+                    let parsed = Expression::parse(expression, &self.limits).ok();
+                    known.insert(expression.to_owned(), parsed.clone());
+                    parsed
+                }
+            }
+        }?;
+        let input = Input::new(&serde_json::to_value(context).ok()?, &self.limits).ok()?;
+        match parsed.evaluate(&input, &[], &self.limits).ok()? {
+            Outcome::Value(value) => serde_json::from_value(value).ok(),
+            Outcome::Undefined => None,
+        }
+    }
 
-impl Transformer for Transforms {
-    fn evaluate(&self, _: &str, _: &Value) -> Option<Value> {
-        None
+    /// Whether live matches a pattern as a whole; what is no pattern matches nothing.
+    fn matches(&self, pattern: &str, live: &str) -> bool {
+        let Ok(mut known) = self.patterns.lock() else { return false };
+        // Most patterns hold a declared value, so there is no end of them.
+        if known.len() > MOST_PATTERNS {
+            known.clear();
+        }
+        let compiled = known
+            .entry(pattern.to_owned())
+            .or_insert_with(|| RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(1 << 20).build().ok());
+        compiled.as_ref().is_some_and(|regex| regex.is_match(live))
     }
 }
+
+const MOST_PATTERNS: usize = 256;
 
 /// No pattern that a declared value was put into may be longer.
 const LONGEST_PATTERN: usize = 4096;
@@ -38,19 +72,20 @@ pub(super) fn explains(
     for (number, alternative) in transform.alternatives.iter().enumerate() {
         let from_root = parents.first().is_some_and(|first| names_first(alternative, first));
         let context = if from_root { root } else { parent };
-        let mut results = vec![options.transformer.evaluate(alternative, context)];
+        let mut results = vec![options.engine.evaluate(alternative, context)];
         // A parameter arrives as a text although the property is a number, and the other way round.
         if let Some(other) = respelled(declared) {
             let (base, at) =
                 if from_root { (root, path.clone()) } else { (parent, Pointer::root().child(leaf.as_str())) };
             let mut base = base.clone();
             at.set(&mut base, Some(other));
-            results.push(options.transformer.evaluate(alternative, &base));
+            results.push(options.engine.evaluate(alternative, &base));
         }
         for result in results.into_iter().flatten() {
             // A transform of a whole object may give all of the root.
             let inner = path.find(&result).cloned();
-            if same(declared, &result, live) || inner.is_some_and(|inner| same(declared, &inner, live)) {
+            let matches = |result: &Value| same(declared, result, live, options.engine);
+            if matches(&result) || inner.is_some_and(|inner| matches(&inner)) {
                 let weak = !mentions(alternative, leaf);
                 let about = if weak { ", which does not look at the value" } else { "" };
                 return Some(format!("alternative {}: {alternative}{about}", number + 1));
@@ -96,7 +131,7 @@ fn respelled(declared: &Value) -> Option<Value> {
     }
 }
 
-fn same(declared: &Value, result: &Value, live: Option<&Value>) -> bool {
+fn same(declared: &Value, result: &Value, live: Option<&Value>, engine: &Engine) -> bool {
     let Some(live) = live else { return scalar::says_nothing(result) };
     if result == live || scalar::same(result, live, None) {
         return true;
@@ -109,5 +144,5 @@ fn same(declared: &Value, result: &Value, live: Option<&Value>) -> bool {
     let pattern = pattern.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(pattern);
     // `[[]` and `[]]` are one bracket in the dialect they were written for.
     let pattern = pattern.replace("[[]", r"\[").replace("[]]", r"\]");
-    Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|regex| regex.is_match(live))
+    engine.matches(&pattern, live)
 }
