@@ -13,14 +13,25 @@ use std::io::BufRead;
 fn main() {
     let heur = std::env::args().any(|a| a == "-h");
     let verbose = std::env::args().any(|a| a == "-v");
-    let engine = Engine::default(); let options = Options { heuristics: heur, transforms: &[], engine: &engine };
+    let engine = Engine::default();
+    let options = Options { heuristics: heur, transforms: &[], engine: &engine };
     let file = std::fs::File::open("/tmp/dl.jsonl").unwrap();
     let (mut cases, mut false_cases, mut false_findings, mut expected_all, mut kept) = (0, 0, 0, 0, 0);
     for line in std::io::BufReader::new(file).lines() {
         let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let kind = case.get("type").unwrap().as_str().unwrap();
         let found = compare(kind, case.get("declared").unwrap(), case.get("live").unwrap(), &options);
-        if verbose { for e in &found.excused { if matches!(e.tier, driftline_sources::declared::Tier::Heuristic) { println!("H {} | {} | {}", e.rule, kind, e.path); } if std::env::args().any(|a| a == "-t") && matches!(e.tier, driftline_sources::declared::Tier::Transform) { println!("T {} | {} | {:?}", kind, e.path, e.detail); } } }
+        if verbose {
+            for e in &found.excused {
+                if matches!(e.tier, driftline_sources::declared::Tier::Heuristic) {
+                    println!("H {} | {} | {}", e.rule, kind, e.path);
+                }
+                if std::env::args().any(|a| a == "-t") && matches!(e.tier, driftline_sources::declared::Tier::Transform)
+                {
+                    println!("T {} | {} | {:?}", kind, e.path, e.detail);
+                }
+            }
+        }
         let expected: Vec<String> = case
             .get("expected")
             .unwrap()

@@ -223,7 +223,12 @@ impl Walk<'_> {
             return;
         }
         if scalar::is_masked(declared, live) {
-            found.excuse(path, "masked", Tier::Builtin, Some("a template is given back with ? for other letters".into()));
+            found.excuse(
+                path,
+                "masked",
+                Tier::Builtin,
+                Some("a template is given back with ? for other letters".into()),
+            );
             return;
         }
         found.differ(path, Some(declared), Some(live));

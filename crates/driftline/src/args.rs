@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Drift(DriftArgs),
     /// Compare two observation files, without a store.
     Diff(DiffArgs),
+    /// What was declared against what is live, as CloudFormation's schemas and property transforms have it.
+    Compare(CompareArgs),
     /// Everything about one resource: every change, every excused difference, with rule, origin and reason.
     Explain(ExplainArgs),
     /// How much drifted, by type, now and over the last day, week and month.
@@ -313,6 +315,37 @@ pub(crate) struct DiffArgs {
     pub shown: ShownArgs,
     #[command(flatten)]
     pub verdict: VerdictArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// What was declared of a resource, and what is live: two JSON files with its properties.
+    #[arg(value_name = "FILE", num_args = 0..=2)]
+    pub files: Vec<PathBuf>,
+    /// Their CloudFormation type.
+    #[arg(long = "type", value_name = "TYPE", env = "DRIFTLINE_TYPE")]
+    pub r#type: Option<String>,
+    /// The source that declares.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_DECLARED", requires = "live")]
+    pub declared: Option<String>,
+    /// The source that sees.
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_LIVE", requires = "declared")]
+    pub live: Option<String>,
+    /// NDJSON of `{"type", "declared", "live"}`, from a file or standard input; one line of answer for each.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", env = "DRIFTLINE_BATCH")]
+    pub batch: Option<PathBuf>,
+    /// Let no guess explain a difference: only schemas, transforms, and what means the same in every type.
+    #[arg(long, env = "DRIFTLINE_NO_HEURISTICS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_heuristics: bool,
+    /// A resource schema with transforms of your own (`propertyTransform`); repeatable.
+    #[arg(long, value_name = "FILE", env = "DRIFTLINE_SCHEMA", value_delimiter = ',')]
+    pub schema: Vec<PathBuf>,
+    /// List what is in sync and what was explained, too.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// Exit with 0 whatever was found.
+    #[arg(long, env = "DRIFTLINE_EXIT_ZERO", value_parser = clap::builder::FalseyValueParser::new())]
+    pub exit_zero: bool,
 }
 
 #[derive(Debug, Args)]

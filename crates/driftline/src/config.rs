@@ -16,6 +16,7 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
+use crate::compare::{OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
 use crate::time::parse_duration;
 
@@ -39,6 +40,16 @@ struct RawConfig {
     seal: Vec<RawSeal>,
     #[serde(default)]
     swamp: RawSwamp,
+    #[serde(default)]
+    transform: Vec<RawTransform>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTransform {
+    r#type: Option<String>,
+    #[serde(rename = "propertyTransform")]
+    property_transform: std::collections::BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -134,6 +145,7 @@ pub(crate) struct Config {
     pub sources: Vec<ConfiguredSource>,
     pub rules: Vec<UserRule>,
     pub seal: Vec<SecretPath>,
+    pub transforms: Vec<OwnTransform>,
     pub swamp_models: Vec<SwampModel>,
 }
 
@@ -237,6 +249,13 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
     for (at, ignore) in raw.ignore.into_iter().enumerate() {
         let name = format!("{file} [[ignore]] {}", at + 1);
         config.rules.push(resolve_ignore(ignore, name.clone()).map_err(|error| error.about(name))?);
+    }
+    for (at, transform) in raw.transform.into_iter().enumerate() {
+        let name = format!("{file} [[transform]] {}", at + 1);
+        for (path, expression) in &transform.property_transform {
+            let own = own_transform(transform.r#type.as_deref(), path, expression, &name);
+            config.transforms.push(own.map_err(|error| error.about(name.clone()))?);
+        }
     }
     for (at, seal) in raw.seal.into_iter().enumerate() {
         let path = pattern(&seal.path).map_err(|error| error.about(format!("{file} [[seal]] {}", at + 1)))?;

@@ -3,6 +3,7 @@
 mod across;
 mod args;
 mod baseline;
+mod compare;
 mod config;
 mod demo;
 mod demo_data;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
 fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
     match command {
         Command::Drift(args) => return drift::run(settings, &args),
+        Command::Compare(args) => return compare::run(settings, &args),
         Command::Diff(args) => return drift::diff(settings, &args),
         Command::Orphans(args) => return orphans::run(settings, &args),
         Command::Ownership(args) => ownership::run(settings, &args)?,

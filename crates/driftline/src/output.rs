@@ -19,10 +19,12 @@ pub(crate) enum Format {
     Mermaid,
     Dot,
     Svg,
+    /// As AWS tells drift.
+    Cfn,
 }
 
 impl Format {
-    const ALL: [(&'static str, Format); 7] = [
+    const ALL: [(&'static str, Format); 8] = [
         ("table", Format::Table),
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
@@ -30,6 +32,7 @@ impl Format {
         ("mermaid", Format::Mermaid),
         ("dot", Format::Dot),
         ("svg", Format::Svg),
+        ("cfn", Format::Cfn),
     ];
 
     fn name(self) -> &'static str {
@@ -37,7 +40,7 @@ impl Format {
     }
 
     fn is_drawing(self) -> bool {
-        matches!(self, Format::Mermaid | Format::Dot | Format::Svg)
+        matches!(self, Format::Mermaid | Format::Dot | Format::Svg | Format::Cfn)
     }
 }
 
@@ -55,7 +58,7 @@ pub(crate) trait Show {
     /// One JSON value a line.
     fn ndjson(&self, out: &mut dyn Write) -> io::Result<()>;
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()>;
-    /// A picture, where there is something to draw.
+    /// A picture, or another form that only few answers have.
     fn draw(&self, _format: Format) -> Option<String> {
         None
     }
@@ -169,7 +172,7 @@ impl Printer {
             format if !format.is_drawing() => Ok(None),
             format => what.draw(format).map(Some).ok_or_else(|| {
                 CommandError::new(format!("this command has no {} output", format.name()))
-                    .hint("`driftline topology` draws")
+                    .hint("`driftline topology` draws, and `driftline compare` has cfn")
             }),
         };
         let drawings = self.outputs.iter().map(draw).collect::<CommandResult<Vec<Option<String>>>>()?;
@@ -273,7 +276,7 @@ fn write_as(format: Format, what: &dyn Show, out: &mut dyn Write, color: bool) -
         Format::Ndjson => what.ndjson(out),
         Format::Markdown => what.markdown(out),
         // Drawn before, and whole.
-        Format::Mermaid | Format::Dot | Format::Svg => Ok(()),
+        Format::Mermaid | Format::Dot | Format::Svg | Format::Cfn => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ const MANY: usize = 64;
 
 impl Walk<'_> {
     pub(super) fn arrays(&self, path: &mut Pointer, declared: &[Value], live: &[Value], found: &mut Found) {
-        if self.facts.tags.as_ref().is_some_and(|tags| tags.matches(path)) || are_tags(declared, path) {
+        if self.are_tags(path, declared) {
             self.tags(path, declared, live, found);
         } else if matches(&self.facts.attribute_lists, path) {
             self.settings(path, declared, live, found);
@@ -20,6 +20,10 @@ impl Walk<'_> {
         } else {
             self.list(path, declared, live, found);
         }
+    }
+
+    pub(super) fn are_tags(&self, path: &Pointer, declared: &[Value]) -> bool {
+        self.facts.tags.as_ref().is_some_and(|tags| tags.matches(path)) || are_tags(declared, path)
     }
 
     pub(super) fn list(&self, path: &mut Pointer, declared: &[Value], live: &[Value], found: &mut Found) {

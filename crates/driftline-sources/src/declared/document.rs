@@ -95,7 +95,8 @@ pub(super) fn compare(path: &mut Pointer, declared: &Value, live: &Value, found:
 
 fn statements(path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
     let (left, right) = (items(declared), items(live));
-    let forms = |statements: &[&Value]| -> Vec<Value> { statements.iter().map(|one| statement((*one).clone())).collect() };
+    let forms =
+        |statements: &[&Value]| -> Vec<Value> { statements.iter().map(|one| statement((*one).clone())).collect() };
     let (left_forms, right_forms) = (forms(&left), forms(&right));
     let mut taken = vec![false; right.len()];
     let mut pairs: Vec<Option<usize>> = vec![None; left.len()];

@@ -21,6 +21,10 @@ pub(super) fn explains(walk: &Walk<'_>, path: &Pointer, declared: &Value, live: 
 }
 
 fn arrays(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value]) -> Option<&'static str> {
+    // Tags are compared by key already: what is left is a difference.
+    if walk.are_tags(path, declared) {
+        return None;
+    }
     let mut found = Found::default();
     walk.bag(&mut path.clone(), declared, live, &mut found);
     if found.differences.is_empty() {
@@ -48,9 +52,9 @@ const FILLED: &[(&str, &str)] = &[
 ];
 
 fn is_filled(walk: &Walk<'_>, path: &Pointer) -> bool {
-    FILLED.iter().any(|(kind, at)| {
-        *kind == walk.facts.name && at.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(path))
-    })
+    FILLED
+        .iter()
+        .any(|(kind, at)| *kind == walk.facts.name && at.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(path)))
 }
 
 /// Lists to which resources of their own add elements: type, path, and what an element has that is added so.
@@ -107,7 +111,9 @@ fn members(
     for (name, value) in declared {
         let same = |other: &str| {
             other.to_lowercase() == name.to_lowercase()
-                || OPERATORS.iter().any(|(short, long)| (*short, *long) == (name, other) || (*long, *short) == (name, other))
+                || OPERATORS
+                    .iter()
+                    .any(|(short, long)| (*short, *long) == (name, other) || (*long, *short) == (name, other))
         };
         let other = live.iter().find(|(other, _)| same(other));
         renamed |= other.is_some_and(|(other, _)| other != name);

@@ -1,0 +1,382 @@
+//! `compare`: what was declared, against what is live.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use driftline_core::Value;
+use driftline_sources::declared::{self, Difference, Engine, Excuse, Found, Options, Status};
+use driftline_sources::identity;
+use driftline_sources::schema::{Transform, alternatives};
+use driftline_store::Store;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::args::CompareArgs;
+use crate::drift::parse_sources;
+use crate::error::{CommandError, CommandResult};
+use crate::exit;
+use crate::output::{BOLD, DIM, Format, GREEN, Page, RED, Show, YELLOW, count, markdown_cell, visible};
+use crate::settings::Settings;
+use crate::survey::{self, is_a_thing, survey};
+
+pub(crate) fn run(settings: &Settings, args: &CompareArgs) -> CommandResult<u8> {
+    let mut transforms = settings.config.transforms.clone();
+    for file in &args.schema {
+        transforms.extend(read_schema(file)?);
+    }
+    let engine = Engine::default();
+    let judge = Judge { engine: &engine, transforms: &transforms, heuristics: !args.no_heuristics };
+    if let Some(file) = &args.batch {
+        return batch(file, &judge).map(|()| exit::IN_SYNC);
+    }
+    let compared = match (&args.declared, &args.live, args.files.as_slice()) {
+        (Some(declared), Some(live), []) => sources(settings, declared, live, &judge)?,
+        (None, None, [declared, live]) => {
+            let Some(kind) = &args.r#type else {
+                return Err(CommandError::new("of which type are they?").hint("--type AWS::SQS::Queue"));
+            };
+            vec![judge.resource(kind, "", Some(read(declared)?), Some(read(live)?))]
+        }
+        _ => {
+            return Err(CommandError::new("compare takes two files with --type, or --declared and --live, or --batch")
+                .hint("driftline compare --type AWS::SQS::Queue declared.json live.json"));
+        }
+    };
+    let report = Report { compared, all: args.all };
+    settings.printer.print(&report)?;
+    let differs = report.compared.iter().any(|one| matches!(one.status, Status::Modified | Status::Deleted));
+    Ok(if differs && !args.exit_zero { exit::DRIFT } else { exit::IN_SYNC })
+}
+
+fn read(path: &Path) -> CommandResult<Value> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CommandError::because(format!("cannot read `{}`", path.display()), &error))?;
+    serde_json::from_str(&text).map_err(|error| CommandError::new(format!("`{}` is not JSON: {error}", path.display())))
+}
+
+/// A resource schema, or only the part of it that matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSchema {
+    type_name: Option<String>,
+    #[serde(default)]
+    property_transform: std::collections::BTreeMap<String, String>,
+}
+
+fn read_schema(path: &Path) -> CommandResult<Vec<OwnTransform>> {
+    let about = |error: CommandError| error.about(format!("the schema `{}` is not usable", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| about(CommandError::new(error.to_string())))?;
+    let raw: RawSchema = serde_json::from_str(&text).map_err(|error| about(CommandError::new(error.to_string())))?;
+    let mut transforms = Vec::new();
+    for (at, expression) in &raw.property_transform {
+        transforms
+            .push(own_transform(raw.type_name.as_deref(), at, expression, &path.display().to_string()).map_err(about)?);
+    }
+    match transforms.is_empty() {
+        true => Err(about(CommandError::new("it has no `propertyTransform`"))),
+        false => Ok(transforms),
+    }
+}
+
+/// A transform of the user's, and the type it is for; any, if none is given.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTransform {
+    pub kind: Option<String>,
+    pub transform: Transform,
+}
+
+/// Checks a transform where it is written: `/properties/Name` and JSONata, with `$OR` between alternatives.
+pub(crate) fn own_transform(
+    kind: Option<&str>,
+    path: &str,
+    expression: &str,
+    source: &str,
+) -> CommandResult<OwnTransform> {
+    let place = path.strip_prefix('/').unwrap_or(path).strip_prefix("properties").unwrap_or(path);
+    let pattern = place.parse().map_err(|error: driftline_core::pointer::PointerError| {
+        CommandError::new(error.to_string()).about(format!("`{path}`"))
+    })?;
+    let alternatives = alternatives(expression);
+    for alternative in &alternatives {
+        jsonata::Expression::parse(alternative, &jsonata::Limits::default()).map_err(|error| {
+            CommandError::new(error.to_string()).about(format!("the transform of `{path}`: `{alternative}`"))
+        })?;
+    }
+    let (expression, source) = (expression.to_owned(), source.to_owned());
+    let transform = Transform { path: pattern, expression, alternatives, source };
+    Ok(OwnTransform { kind: kind.map(ToOwned::to_owned), transform })
+}
+
+/// How things are compared.
+struct Judge<'a> {
+    engine: &'a Engine,
+    transforms: &'a [OwnTransform],
+    heuristics: bool,
+}
+
+impl Judge<'_> {
+    fn compare(&self, kind: &str, declared: &Value, live: &Value) -> Found {
+        let own = self.transforms.iter().filter(|own| own.kind.as_deref().is_none_or(|own| own == kind));
+        let transforms: Vec<Transform> = own.map(|own| own.transform.clone()).collect();
+        let options = Options { heuristics: self.heuristics, transforms: &transforms, engine: self.engine };
+        declared::compare(kind, declared, live, &options)
+    }
+
+    fn resource(&self, kind: &str, id: &str, declared: Option<Value>, live: Option<Value>) -> Compared {
+        let found = match (&declared, &live) {
+            (Some(declared), Some(live)) => self.compare(kind, declared, live),
+            _ => Found::default(),
+        };
+        let status = match (&declared, &live) {
+            (Some(_), None) => Status::Deleted,
+            _ if found.differences.is_empty() => Status::InSync,
+            _ => Status::Modified,
+        };
+        Compared { kind: kind.to_owned(), id: id.to_owned(), status, found, reason: None, declared, live }
+    }
+}
+
+/// One resource, compared.
+struct Compared {
+    kind: String,
+    id: String,
+    status: Status,
+    found: Found,
+    reason: Option<String>,
+    declared: Option<Value>,
+    live: Option<Value>,
+}
+
+/// All that one source declares, against what another sees.
+fn sources(settings: &Settings, declared: &str, live: &str, judge: &Judge<'_>) -> CommandResult<Vec<Compared>> {
+    let store = Store::open(&settings.store)?;
+    let names = parse_sources(&[declared.to_owned(), live.to_owned()])?;
+    let side = |at: usize| -> CommandResult<Vec<survey::Surveyed>> {
+        let found = survey(&store, &names[at..=at], None)?;
+        match found.is_empty() {
+            true => Err(driftline_store::StoreError::NoSuchStream(names[at].clone()).into()),
+            false => Ok(found),
+        }
+    };
+    let (first, second) = (side(0)?, side(1)?);
+    let keys = |surveyed: &[survey::Surveyed], is_live: bool| -> Vec<_> {
+        let all = surveyed.iter().enumerate().flat_map(|(at, one)| one.resources.keys().map(move |key| (at, key)));
+        all.filter(|(_, key)| is_a_thing(&key.kind)).map(|(at, key)| (key.clone(), (is_live, at))).collect()
+    };
+    let mut compared = Vec::new();
+    for thing in identity::things(keys(&first, false).into_iter().chain(keys(&second, true))) {
+        let Some((key, (_, at))) = thing.iter().find(|(_, (is_live, _))| !is_live) else { continue };
+        let seen: Vec<_> = thing.iter().filter(|(_, (is_live, _))| *is_live).collect();
+        let expected = first[*at].resources[key].clone();
+        if seen.is_empty() {
+            let why = survey::unseen(second.iter(), &key.kind, key.place.as_str(), survey::sees_everything);
+            let mut one = judge.resource(&key.kind, &key.id, Some(expected), None);
+            if why.is_some() {
+                (one.status, one.reason) = (Status::NotChecked, why);
+            }
+            compared.push(one);
+            continue;
+        }
+        for (other, (_, at)) in seen {
+            let live = second[*at].resources[other].clone();
+            compared.push(judge.resource(&key.kind, &key.id, Some(expected.clone()), Some(live)));
+        }
+    }
+    Ok(compared)
+}
+
+#[derive(Deserialize)]
+struct Line {
+    r#type: String,
+    declared: Value,
+    #[serde(default, deserialize_with = "present")]
+    live: Option<Option<Value>>,
+}
+
+/// Tells null from nothing: what is null is gone, what is not told was not looked at.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
+    Option::<Value>::deserialize(deserializer).map(Some)
+}
+
+/// One line in, one line out, whatever is in it.
+fn batch(file: &Path, judge: &Judge<'_>) -> CommandResult<()> {
+    let input: Box<dyn BufRead> = if file == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        let opened = File::open(file)
+            .map_err(|error| CommandError::because(format!("cannot read `{}`", file.display()), &error))?;
+        Box::new(BufReader::new(opened))
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in input.lines() {
+        let line = line.map_err(|error| CommandError::because("reading the batch failed", &error))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = match serde_json::from_str::<Line>(&line) {
+            Ok(Line { r#type, declared, live: Some(live) }) => judge.resource(&r#type, "", Some(declared), live).json(),
+            Ok(_) => json!({"status": Status::NotChecked, "differences": [], "excused": []}),
+            Err(error) => json!({"error": {"message": error.to_string()}}),
+        };
+        writeln!(out, "{answer}").map_err(|error| CommandError::because("writing failed", &error))?;
+    }
+    out.flush().map_err(|error| CommandError::because("writing failed", &error))
+}
+
+/// A value as CloudFormation tells it: a scalar as it is, anything else as JSON, and what is not there as null.
+fn told(value: Option<&Value>) -> String {
+    match value {
+        None => "null".into(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_json(),
+    }
+}
+
+fn json_difference(difference: &Difference) -> Json {
+    json!({
+        "PropertyPath": difference.path.to_string(),
+        "ExpectedValue": told(difference.expected.as_ref()),
+        "ActualValue": told(difference.actual.as_ref()),
+        "DifferenceType": difference.what,
+    })
+}
+
+fn json_excuse(excuse: &Excuse) -> Json {
+    let mut json = json!({
+        "path": excuse.path.to_string(), "rule": excuse.rule, "origin": excuse.tier, "tier": excuse.tier,
+    });
+    if let Some(detail) = &excuse.detail {
+        json["detail"] = detail.as_str().into();
+    }
+    json
+}
+
+impl Compared {
+    fn json(&self) -> Json {
+        let mut json = json!({
+            "status": self.status,
+            "differences": self.found.differences.iter().map(json_difference).collect::<Vec<_>>(),
+            "excused": self.found.excused.iter().map(json_excuse).collect::<Vec<_>>(),
+        });
+        if !self.id.is_empty() {
+            json["canonicalId"] = self.id.as_str().into();
+        }
+        if let Some(reason) = &self.reason {
+            json["reason"] = reason.as_str().into();
+        }
+        json["type"] = self.kind.as_str().into();
+        json
+    }
+
+    /// As `DescribeStackResourceDrifts` tells it.
+    fn cfn(&self) -> Json {
+        let mut json = json!({"ResourceType": self.kind, "StackResourceDriftStatus": self.status});
+        if !self.id.is_empty() {
+            json["PhysicalResourceId"] = self.id.as_str().into();
+        }
+        if let (Some(declared), Some(live)) = (&self.declared, &self.live) {
+            json["ExpectedProperties"] = declared.to_json().into();
+            json["ActualProperties"] = live.to_json().into();
+        }
+        if self.status == Status::Modified {
+            json["PropertyDifferences"] = self.found.differences.iter().map(json_difference).collect();
+        }
+        if let Some(reason) = &self.reason {
+            json["DriftStatusReason"] = reason.as_str().into();
+        }
+        json
+    }
+}
+
+struct Report {
+    compared: Vec<Compared>,
+    all: bool,
+}
+
+impl Report {
+    fn of(&self, status: Status) -> usize {
+        self.compared.iter().filter(|one| one.status == status).count()
+    }
+
+    fn result(&self) -> String {
+        let excused: usize = self.compared.iter().map(|one| one.found.excused.len()).sum();
+        let guesses = self.compared.iter().flat_map(|one| &one.found.excused);
+        let guesses = guesses.filter(|one| one.tier == declared::Tier::Heuristic).count();
+        format!(
+            "result: {} modified, {} deleted, {} not checked, {} in sync; {} explained, {guesses} of them by heuristics",
+            self.of(Status::Modified),
+            self.of(Status::Deleted),
+            self.of(Status::NotChecked),
+            self.of(Status::InSync),
+            count(excused, "difference"),
+        )
+    }
+}
+
+fn line_of(difference: &Difference) -> String {
+    let side = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), Value::to_json);
+    let path = difference.path.to_string();
+    format!("{path}: {} -> {}", side(difference.expected.as_ref()), side(difference.actual.as_ref()))
+}
+
+impl Show for Report {
+    fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for one in &self.compared {
+            let (word, style) = match one.status {
+                Status::InSync => ("in sync", GREEN),
+                Status::Modified => ("modified", YELLOW),
+                Status::Deleted => ("deleted", RED),
+                Status::NotChecked => ("not checked", YELLOW),
+            };
+            if one.status == Status::InSync && !self.all && self.compared.len() > 1 {
+                continue;
+            }
+            writeln!(page, "{} {} {}", page.paint(style, word), visible(&one.kind), visible(&one.id))?;
+            for difference in &one.found.differences {
+                writeln!(page, "  {} {}", page.paint(YELLOW, "~"), visible(&line_of(difference)))?;
+            }
+            if let Some(reason) = &one.reason {
+                writeln!(page, "  why: {}", visible(reason))?;
+            }
+            for excuse in one.found.excused.iter().filter(|_| self.all || self.compared.len() == 1) {
+                let detail = excuse.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+                let tier = serde_json::to_value(excuse.tier).ok().and_then(|tier| tier.as_str().map(ToOwned::to_owned));
+                let line =
+                    format!("{} is the same ({}, {}){detail}", excuse.path, tier.unwrap_or_default(), excuse.rule);
+                writeln!(page, "  {}", page.paint(DIM, &line))?;
+            }
+        }
+        writeln!(page, "{}", page.paint(BOLD, &self.result()))
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let resources: Vec<Json> = self.compared.iter().map(Compared::json).collect();
+        let all = json!({"schema": "driftline.comparison/v1", "resources": resources});
+        Ok(serde_json::to_writer_pretty(out, &all)?)
+    }
+
+    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.compared.iter().try_for_each(|one| writeln!(out, "{}", one.json()))
+    }
+
+    fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "| | resource | type | differences |\n|---|---|---|---|")?;
+        for one in self.compared.iter().filter(|one| self.all || one.status != Status::InSync) {
+            let differences: Vec<String> =
+                one.found.differences.iter().take(10).map(|difference| markdown_cell(&line_of(difference))).collect();
+            let status = serde_json::to_value(one.status).ok().and_then(|word| word.as_str().map(str::to_lowercase));
+            let cells = [&status.unwrap_or_default(), &one.id, &one.kind].map(|text| markdown_cell(text));
+            writeln!(out, "| {} | {} |", cells.join(" | "), differences.join("<br>"))?;
+        }
+        writeln!(out, "\n{}", markdown_cell(&self.result()))
+    }
+
+    fn draw(&self, format: Format) -> Option<String> {
+        if format != Format::Cfn {
+            return None;
+        }
+        let drifts: Vec<Json> = self.compared.iter().map(Compared::cfn).collect();
+        serde_json::to_string_pretty(&json!({"StackResourceDrifts": drifts})).ok().map(|text| text + "\n")
+    }
+}
