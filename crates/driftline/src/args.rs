@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Gc(GcArgs),
     /// Check the store, the configuration and the sources, and say what to do.
     Doctor(DoctorArgs),
+    /// What AWS's own schemas say of a CloudFormation type, and what follows from that.
+    Schema(SchemaArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -437,6 +439,16 @@ pub(crate) struct DoctorArgs {
     /// Which model the documents are of [default: the one that understands them].
     #[arg(long, value_name = "MODEL", env = "DRIFTLINE_MODEL", requires = "determinism")]
     pub model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The type, in any capitals, e.g. `AWS::S3::Bucket`; with --list a pattern such as `AWS::S3::*`.
+    #[arg(value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// List the types that have a schema.
+    #[arg(long, env = "DRIFTLINE_LIST", value_parser = clap::builder::FalseyValueParser::new())]
+    pub list: bool,
 }
 
 #[derive(Debug, Subcommand)]

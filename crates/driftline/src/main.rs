@@ -21,6 +21,7 @@ mod output;
 mod ownership;
 mod posture;
 mod report;
+mod schema;
 mod seal;
 mod settings;
 mod surroundings;
@@ -88,6 +89,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
             determinism::run(settings, &args.determinism, args.model.as_deref())?;
         }
         Command::Doctor(_) => upkeep::doctor(settings)?,
+        Command::Schema(args) => schema::run(settings, &args)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

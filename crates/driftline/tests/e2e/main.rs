@@ -13,6 +13,7 @@ mod damage;
 mod interop;
 mod judging;
 mod reliability;
+mod schema;
 mod story;
 mod support;
 mod swamp;
