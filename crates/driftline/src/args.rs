@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Evaluate a JSONata expression, as the property transforms of CloudFormation are written in.
     Jsonata(JsonataArgs),
+    /// What AWS's own schemas say of a CloudFormation type, and what follows from that.
+    Schema(SchemaArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -490,6 +492,13 @@ pub(crate) struct JsonataArgs {
     /// Evaluate one line after the other, `{"expr", "data", "bindings"}`, from FILE or standard input.
     #[arg(long, env = "DRIFTLINE_BATCH", value_parser = clap::builder::FalseyValueParser::new())]
     pub batch: bool,
+pub(crate) struct SchemaArgs {
+    /// The type, in any capitals, e.g. `AWS::S3::Bucket`; with --list a pattern such as `AWS::S3::*`.
+    #[arg(value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// List the types that have a schema.
+    #[arg(long, env = "DRIFTLINE_LIST", value_parser = clap::builder::FalseyValueParser::new())]
+    pub list: bool,
 }
 
 #[derive(Debug, Subcommand)]

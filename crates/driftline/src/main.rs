@@ -27,6 +27,7 @@ mod output;
 mod ownership;
 mod posture;
 mod report;
+mod schema;
 mod seal;
 mod settings;
 mod surroundings;
@@ -96,6 +97,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         }
         Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
+        Command::Schema(args) => schema::run(settings, &args)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -210,4 +210,15 @@ Z j
             assert_eq!(parse("T", text).unwrap_err().line, line, "{text}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_read_is_written_in_one_form(text in r#"((:(id|also|unreadable|transform|corrected)|[ ]{0,2}[A-B*]{1,2})[ ]?(/A|"x"|[rwuqtij]{0,3}|=1| ){0,4}\n){0,8}|.{0,40}"#) {
+            if let Ok(facts) = parse("T", &text) {
+                let written = write(&facts);
+                let again = parse("T", &written);
+                proptest::prop_assert_eq!(again.map(|facts| write(&facts)).ok(), Some(written));
+            }
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod experiment;
 mod interop;
 mod judging;
 mod reliability;
+mod schema;
 mod story;
 mod support;
 mod swamp;

@@ -247,3 +247,83 @@ fn set(survey: &mut Survey, path: &str, mark: &str, holds: bool, reason: Option<
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use driftline_sources::schema::write;
+    use serde_json::json;
+
+    use super::*;
+
+    const EMPTY: &str = "pointer = []\nfact = []\nmember = []\nexpression = []\ntransform = []\n[texts]\ndocuments = {}\npolicies = {}\n";
+
+    /// The record of a small type under these overrides, or why they are refused.
+    fn applied(overrides: &str) -> Result<String> {
+        let schema = json!({
+            "primaryIdentifier": ["/properties/A"],
+            "propertyTransform": {"/properties/A": "$lowercase(B)"},
+            "properties": {
+                "A": {"type": "string"},
+                "L": {"type": "array", "insertionOrder": false, "items": {"type": "string"}},
+                "SubnetIds": {"type": "array", "items": {"type": "string"}},
+            },
+        });
+        let overrides = Overrides::parse(overrides)?;
+        let schema = overrides.mend_pointers("T", &schema)?;
+        let mut survey = Survey::of(&schema, "here")?;
+        overrides.apply("T", &mut survey)?;
+        overrides.were_all_used()?;
+        Ok(write(&survey.into_facts("T")?))
+    }
+
+    #[test]
+    fn a_correction_changes_a_fact_and_leaves_its_reason() {
+        let row = |key: &str, row: &str| EMPTY.replace(&format!("{key} = []"), &format!("{key} = [{{{row}}}]"));
+        let before = applied(EMPTY).unwrap();
+        for (overrides, line) in [
+            (
+                row("fact", r#"type = "T", paths = ["/L"], remove = ["unordered"], reason = "why""#),
+                r#":corrected /L "-unordered" "why""#,
+            ),
+            (row("fact", r#"type = "T", paths = ["/A"], add = ["document"], reason = "why""#), "A j"),
+            (row("member", r#"names = ["SubnetIds"], add = ["unordered"], reason = "why""#), "SubnetIds u"),
+            (
+                row("expression", r#"from = "B", to = "A", rows = 1, reason = "why""#),
+                r#":transform /A "here" "$lowercase(A)""#,
+            ),
+            (
+                row("pointer", r#"type = "T", from = "/properties/A", to = "/properties/L", reason = "why""#),
+                r#":corrected /L "pointer" "why""#,
+            ),
+            (
+                row("transform", r#"type = "T", path = "/L", expression = "x", source = "there", reason = "why""#),
+                r#":transform /L "there" "x""#,
+            ),
+            (EMPTY.replace("policies = {}", r#"policies = {T = ["/A"]}"#), "A jp"),
+        ] {
+            let after = applied(&overrides).unwrap();
+            assert!(after.lines().any(|it| it == line) && !before.lines().any(|it| it == line), "{line}\n{after}");
+        }
+    }
+
+    #[test]
+    fn a_correction_that_changes_nothing_is_refused() {
+        let row = |key: &str, row: &str| EMPTY.replace(&format!("{key} = []"), &format!("{key} = [{{{row}}}]"));
+        for overrides in [
+            row("fact", r#"type = "T", paths = ["/L"], add = ["unordered"], reason = """#),
+            row("fact", r#"type = "T", paths = ["/A"], remove = ["unordered"], reason = """#),
+            row("fact", r#"type = "T", paths = ["/Z"], add = ["unordered"], reason = """#),
+            row("fact", r#"type = "Gone", paths = ["/A"], add = ["unordered"], reason = """#),
+            row("fact", r#"type = "T", paths = ["/A"], add = ["tidy"], reason = """#),
+            row("member", r#"names = ["L"], add = ["unordered"], reason = """#),
+            row("expression", r#"from = "B", to = "A", rows = 2, reason = """#),
+            row("pointer", r#"type = "T", from = "/properties/Z", to = "/properties/L", reason = """#),
+            row("transform", r#"type = "T", path = "/A", expression = "x", source = "", reason = """#),
+            EMPTY.replace("documents = {}", r#"documents = {Gone = ["/A"]}"#),
+            EMPTY.replace("fact", "fcat"),
+        ] {
+            assert!(applied(&overrides).is_err(), "{overrides}");
+        }
+    }
+}

@@ -237,3 +237,97 @@ pub(super) fn to_text(steps: &[String]) -> String {
 pub(super) fn to_pattern(steps: &[String]) -> Result<Pattern> {
     Ok(to_text(steps).parse()?)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use driftline_sources::schema::write;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: &Json, record: &str) {
+        let facts = Survey::of(schema, "here").unwrap().into_facts("T").unwrap();
+        assert_eq!(write(&facts), record);
+    }
+
+    #[test]
+    fn a_schema_is_told_place_by_place() {
+        let schema = json!({
+            "primaryIdentifier": ["/properties/Id"],
+            "additionalIdentifiers": [["/properties/Name"]],
+            "readOnlyProperties": ["/properties/Id"],
+            "writeOnlyProperties": ["/properties/Rules/*/Secret"],
+            "propertyTransform": {"/properties/Name": "a $OR b"},
+            "handlers": {"read": {}},
+            "definitions": {"Count": {"type": "integer", "default": 3}},
+            "properties": {
+                "Id": {"type": "string"},
+                "Name": {"type": "string", "default": null},
+                "Tags": {"type": "object", "patternProperties": {".*": {"type": "string"}}},
+                "Rules": {"type": "array", "insertionOrder": false, "uniqueItems": true, "items": {"properties": {
+                    "Secret": {"type": "string"},
+                    "Count": {"$ref": "#/definitions/Count"},
+                    "Either": {"type": ["integer", "string"]},
+                }}},
+                "Limits": {"additionalProperties": {"type": "number"}},
+                "Policy": {"oneOf": [{"type": "object"}, {"type": "string"}]},
+            },
+        });
+        let record = "\
+:id /Id
+:also /Name
+:transform /Name \"here\" \"a $OR b\"
+Id r
+Limits
+ * n
+Policy j
+Rules uq
+ *
+  Count i =3
+  Secret w
+Tags t
+";
+        check(&schema, record);
+    }
+
+    #[test]
+    fn what_has_its_like_beneath_it_is_told_once_for_all_depths() {
+        let schema = json!({
+            "primaryIdentifier": [],
+            "definitions": {"Statement": {"properties": {
+                "Size": {"type": "integer"},
+                "Not": {"$ref": "#/definitions/Statement"},
+                "And": {"type": "array", "insertionOrder": false, "items": {"$ref": "#/definitions/Statement"}},
+                "Any": {"additionalProperties": {"type": "boolean"}},
+            }}},
+            "properties": {"Rule": {"$ref": "#/definitions/Statement"}, "Other": {"type": "integer"}},
+        });
+        let record = ":id\n:unreadable\nOther i\nRule\n **\n  And u\n  Any\n   * b\n  Size i\n";
+        check(&schema, record);
+    }
+
+    #[test]
+    fn a_map_of_maps_does_not_name_everything_beneath_it() {
+        let schema = json!({
+            "primaryIdentifier": [],
+            "definitions": {"Map": {"additionalProperties": {"$ref": "#/definitions/Map"}, "type": "object"}},
+            "properties": {"Deep": {"$ref": "#/definitions/Map"}},
+        });
+        check(&schema, ":id\n:unreadable\n");
+    }
+
+    #[test]
+    fn a_pointer_that_leads_nowhere_is_refused() {
+        for schema in [
+            json!({"primaryIdentifier": ["/properties/B"], "properties": {"A": {}}}),
+            json!({"readOnlyProperties": ["/properties/A/B"], "properties": {"A": {"type": "array", "items": {}}}}),
+            json!({"propertyTransform": {"properties/A": "x"}, "properties": {"A": {}}}),
+            json!({"properties": {"A": {"$ref": "#/definitions/Missing"}}}),
+        ] {
+            assert!(Survey::of(&schema, "here").is_err(), "{schema}");
+        }
+        // But a tag property that is not there only means that there are no tags.
+        check(&json!({"tagging": {"tagProperty": "/properties/Tags"}, "properties": {"A": {}}}), ":id\n:unreadable\n");
+    }
+}
