@@ -78,7 +78,7 @@ impl Patterns {
     }
 }
 
-pub(crate) fn failed(code: &str, message: String) -> EvaluatorError {
+pub(crate) fn failed(code: &str, message: impl std::fmt::Display) -> EvaluatorError {
     EvaluatorError::EvaluationError(format!("{code}: {message}"))
 }
 
@@ -122,10 +122,9 @@ impl Host {
             Helper::Numeral if matches!(first, JValue::Number(it) if it.abs() > NUMERAL) => {
                 return Err(failed("U1101", format!("a number above {NUMERAL} cannot be spelled here")));
             }
-            Helper::Numeral => {}
             Helper::Joined => self.joined(first, rest.first())?,
             Helper::Items if matches!(first, JValue::Array(items) if items.is_empty()) => return Ok(JValue::Undefined),
-            Helper::Items => {}
+            Helper::Items | Helper::Numeral => {}
             Helper::Plain => {
                 let own = |it: &JValue| matches!(it, JValue::Lambda(_) | JValue::Builtin { .. });
                 return Ok(JValue::Bool(!given.iter().any(own)));

@@ -150,11 +150,14 @@ impl Rewriter {
             }
             AstNode::Array(items) | AstNode::ArrayGroup(items) if self.grows => {
                 // A list within a list stays one, and what is in it has its own check.
-                let items = items.iter_mut().filter(|item| !matches!(item, AstNode::Array(_)));
-                items.for_each(|item| self.wrap(Helper::Part, item));
+                for item in items.iter_mut().filter(|item| !matches!(item, AstNode::Array(_))) {
+                    self.wrap(Helper::Part, item);
+                }
             }
             AstNode::Object(members) | AstNode::ObjectTransform { pattern: members, .. } if self.grows => {
-                members.iter_mut().for_each(|(_, value)| self.wrap(Helper::Part, value));
+                for (_, value) in members {
+                    self.wrap(Helper::Part, value);
+                }
             }
             // A body that calls another function last must go on doing so, or recursion would take up the stack.
             AstNode::Lambda { body, thunk: false, .. } if self.grows => self.wrap(Helper::Part, body),
@@ -180,7 +183,9 @@ impl Rewriter {
                     args.insert(0, context());
                 }
                 if roman {
-                    args.iter_mut().for_each(|arg| self.wrap_number(Helper::Numeral, arg, 100_000.0));
+                    for arg in args {
+                        self.wrap_number(Helper::Numeral, arg, 100_000.0);
+                    }
                 }
             }
             "join" => {

@@ -11,6 +11,7 @@ mod config;
 mod crossing;
 mod damage;
 mod interop;
+mod jsonata;
 mod judging;
 mod reliability;
 mod story;
