@@ -24,21 +24,34 @@ pub(crate) struct Rewritten {
 pub(crate) fn rewrite(mut node: AstNode, limits: &Limits) -> Result<Rewritten, Error> {
     let mut size = Size::default();
     size.add(&mut node);
-    let mut rewriter = Rewriter {
-        functions: limits.functions,
-        // Nothing grows much in an expression that names nothing and puts few things together: what goes in is
-        // bounded, and so is the number of times that it is copied.
-        grows: size.names || size.compositions > 4,
-        helpers: BTreeSet::new(),
-        patterns: Patterns::default(),
-    };
-    rewriter.visit(&mut node)?;
-    Ok(Rewritten { node, helpers: rewriter.helpers.into_iter().collect(), patterns: rewriter.patterns })
+    // Nothing grows much in an expression that names nothing and puts few things together: what goes in is bounded, and
+    // so is the number of times that it is copied.
+    let grows = size.names || size.compositions > 4;
+    let (helpers, patterns) = checked(&mut node, limits, grows, size.bound)?;
+    Ok(Rewritten { node, helpers, patterns })
 }
 
-/// How often an expression could multiply what it is given.
+/// Whether an expression needs no check wherever it stands. What `$eval` runs is not rewritten, so it must be such.
+pub(crate) fn is_tame(mut node: AstNode, limits: &Limits) -> bool {
+    checked(&mut node, limits, true, BTreeSet::new()).is_ok_and(|(helpers, _)| helpers.is_empty())
+}
+
+fn checked(
+    node: &mut AstNode,
+    limits: &Limits,
+    grows: bool,
+    bound: BTreeSet<String>,
+) -> Result<(Vec<Helper>, Patterns), Error> {
+    let helpers = BTreeSet::new();
+    let mut rewriter = Rewriter { functions: limits.functions, grows, bound, helpers, patterns: Patterns::default() };
+    rewriter.visit(node)?;
+    Ok((rewriter.helpers.into_iter().collect(), rewriter.patterns))
+}
+
+/// How often an expression could multiply what it is given, and the variables that it sets itself.
 #[derive(Default)]
 struct Size {
+    bound: BTreeSet<String>,
     /// A function or a variable can be used any number of times.
     names: bool,
     compositions: usize,
@@ -47,9 +60,17 @@ struct Size {
 impl Size {
     fn add(&mut self, node: &mut AstNode) {
         match node {
-            AstNode::Lambda { .. } | AstNode::Transform { .. } | AstNode::Binary { op: BinaryOp::ColonEqual, .. } => {
+            AstNode::Lambda { params, .. } => {
                 self.names = true;
+                self.bound.extend(params.iter().cloned());
             }
+            AstNode::Binary { op: BinaryOp::ColonEqual, lhs, .. } => {
+                self.names = true;
+                if let AstNode::Variable(name) = &**lhs {
+                    self.bound.insert(name.clone());
+                }
+            }
+            AstNode::Transform { .. } => self.names = true,
             AstNode::Binary { op: BinaryOp::Concatenate, lhs, rhs } if !is_literal(lhs) && !is_literal(rhs) => {
                 self.compositions += 1;
             }
@@ -63,7 +84,15 @@ impl Size {
             // Passed on as a value it may be called by anyone.
             AstNode::Variable(name) if arity(name).is_some() => self.names = true,
             AstNode::Path { steps } => {
-                self.names |= steps.iter().any(|step| step.focus.is_some() || step.index_var.is_some());
+                for step in steps {
+                    let stages = step.stages.iter().filter_map(|stage| match stage {
+                        Stage::Index(name) => Some(name),
+                        Stage::Filter(_) | Stage::KeepArray => None,
+                    });
+                    let before = self.bound.len();
+                    self.bound.extend(step.focus.iter().chain(&step.index_var).chain(stages).cloned());
+                    self.names |= self.bound.len() > before;
+                }
             }
             _ => {}
         }
@@ -83,7 +112,7 @@ const GROWING: [&str; 9] =
 fn arity(name: &str) -> Option<usize> {
     Some(match name {
         "base64encode" | "distinct" | "encodeUrl" | "encodeUrlComponent" | "string" => 1,
-        "append" | "formatInteger" | "join" => 2,
+        "append" | "eval" | "formatInteger" | "join" => 2,
         "pad" | "split" => 3,
         "replace" => 4,
         _ => return None,
@@ -93,6 +122,8 @@ fn arity(name: &str) -> Option<usize> {
 struct Rewriter {
     functions: Functions,
     grows: bool,
+    /// A name of the language that the expression gives to something else may mean either, depending on where it stands.
+    bound: BTreeSet<String>,
     helpers: BTreeSet<Helper>,
     patterns: Patterns,
 }
@@ -106,15 +137,25 @@ impl Rewriter {
         match node {
             AstNode::Variable(name) => {
                 self.functions.allow(name)?;
-                if let Some(parameters) = arity(name) {
-                    *node = as_function(name, parameters);
-                    return self.visit(node);
+                match arity(name) {
+                    Some(_) if self.bound.contains(name) => {
+                        let inner = take(node);
+                        *node = self.call(Helper::Own, vec![inner]);
+                    }
+                    Some(parameters) => {
+                        *node = as_function(name, parameters);
+                        return self.visit(node);
+                    }
+                    None => {}
                 }
                 return Ok(());
             }
             AstNode::Function { name, args, .. } => {
                 self.functions.allow(name)?;
-                if arity(name).is_some() && args.iter().any(|arg| matches!(arg, AstNode::Placeholder)) {
+                if arity(name).is_some()
+                    && !self.bound.contains(name)
+                    && args.iter().any(|arg| matches!(arg, AstNode::Placeholder))
+                {
                     *node = partly_applied(name, std::mem::take(args));
                     return self.visit(node);
                 }
@@ -168,7 +209,15 @@ impl Rewriter {
 
     fn check_call(&mut self, node: &mut AstNode) {
         let AstNode::Function { name, args, .. } = node else { return };
+        if self.bound.contains(name) {
+            self.check_either(node);
+            return;
+        }
         match name.as_str() {
+            "eval" if !args.is_empty() => {
+                let code = take(&mut args[0]);
+                args[0] = self.call(Helper::Code, vec![code]);
+            }
             "append" | "merge" | "zip" if self.grows => args.iter_mut().for_each(|arg| self.wrap(Helper::Part, arg)),
             "string" | "base64encode" | "encodeUrl" | "encodeUrlComponent" if self.grows => {
                 if args.is_empty() {
@@ -218,6 +267,19 @@ impl Rewriter {
                 self.search(helper, node);
             }
             _ => {}
+        }
+    }
+
+    /// A call of what may be a function of the language, or one of the expression's own: it is left to the engine, and
+    /// each argument is held to what the worst of those functions could make of it.
+    fn check_either(&mut self, node: &mut AstNode) {
+        let AstNode::Function { name, args, .. } = node else { return };
+        if arity(name).is_none() && !is_called(name) {
+            return;
+        }
+        for arg in args.iter_mut().filter(|arg| !matches!(arg, AstNode::Placeholder | AstNode::Regex { .. })) {
+            let inner = take(arg);
+            *arg = self.call(Helper::Small, vec![inner]);
         }
     }
 

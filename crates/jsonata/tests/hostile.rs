@@ -196,6 +196,48 @@ fn what_differs_from_day_to_day_is_refused_unless_it_is_asked_for() {
 }
 
 #[test]
+fn what_is_run_by_eval_is_looked_at_as_well() {
+    let all = Limits { functions: Functions::All, ..patient() };
+    for text in [
+        r#"$eval("$pad('', 1e300)")"#,
+        r#"$eval("$p" & "ad('', 1e300)")"#,
+        r#"$reduce([1..40], function($a, $b){$eval("$a & $a")}, "x")"#,
+        r#"$reduce([1..40], function($a, $b){$eval("[[$a], [$a]]")}, "x")"#,
+        r#"$eval("$eval('1')")"#,
+        r#"$map(["$pad('', 1e300)"], $eval)"#,
+        r#"("$pad('', 1e300)" ~> $eval())"#,
+    ] {
+        ends_in("U1104", text, &all);
+    }
+}
+
+#[test]
+fn a_variable_may_have_the_name_of_a_function_and_hides_no_attack() {
+    let data = json!({"a": "x/y"});
+    for (text, expected) in [
+        ("($split := $split(a, '/'); $split[1])", json!("y")),
+        ("($join := 'b'; $join & a)", json!("bx/y")),
+        ("($match := function($s){$s & '!'}; $match(a))", json!("x/y!")),
+        ("($distinct := function($s){1}; $distinct([a, a]))", json!(1)),
+        ("$map([1, 2], function($pad){$pad + 1})", json!([2, 3])),
+        ("$map(['b'], function($v, $string){$v & $string})", json!("b0")),
+        ("($replace := $replace(a, '/', '-'); $replace)", json!("x-y")),
+    ] {
+        assert_eq!(run(text, &data, &patient()).unwrap(), Outcome::Value(expected), "{text}");
+    }
+    for (text, code) in [
+        ("($x := $pad('', 1e300); $pad := 1)", "U1102"),
+        ("($p := $pad; $pad := 1; $p('', 1e9))", "U1104"),
+        (
+            "($x := function($r){$replace($r, 'x', $r)}; $s := $string(1); $replace := 1; $x($join($split([1..9999] & '', ''))))",
+            "U1102",
+        ),
+    ] {
+        ends_in(code, text, &patient());
+    }
+}
+
+#[test]
 fn a_panic_of_the_engine_is_an_error_of_the_expression() {
     ends_in("U1109", "$parseInteger(' x ', '###０')", &patient());
     assert_eq!(run("1 + 1", &Value::Null, &patient()).unwrap(), Outcome::Value(json!(2)));
