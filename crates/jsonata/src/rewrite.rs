@@ -71,14 +71,14 @@ impl Size {
                 }
             }
             AstNode::Transform { .. } => self.names = true,
-            AstNode::Binary { op: BinaryOp::Concatenate, lhs, rhs } if !is_literal(lhs) && !is_literal(rhs) => {
+            AstNode::Binary { op: BinaryOp::Concatenate, lhs, rhs } if !is_constant(lhs) && !is_constant(rhs) => {
                 self.compositions += 1;
             }
             AstNode::Array(items) | AstNode::ArrayGroup(items) => {
-                self.compositions += items.iter().filter(|item| !is_literal(item)).count().saturating_sub(1);
+                self.compositions += items.iter().filter(|item| !is_constant(item)).count().saturating_sub(1);
             }
             AstNode::Object(members) | AstNode::ObjectTransform { pattern: members, .. } => {
-                self.compositions += members.iter().filter(|(_, value)| !is_literal(value)).count().saturating_sub(1);
+                self.compositions += members.iter().filter(|(_, value)| !is_constant(value)).count().saturating_sub(1);
             }
             AstNode::Function { name, .. } if GROWING.contains(&name.as_str()) => self.compositions += 1,
             // Passed on as a value it may be called by anyone.
@@ -111,7 +111,7 @@ const GROWING: [&str; 9] =
 /// How many parameters a function has that is looked at here, when it is passed on as a value.
 fn arity(name: &str) -> Option<usize> {
     Some(match name {
-        "base64encode" | "distinct" | "encodeUrl" | "encodeUrlComponent" | "string" => 1,
+        "base64encode" | "distinct" | "encodeUrl" | "encodeUrlComponent" | "merge" | "string" => 1,
         "append" | "eval" | "formatInteger" | "join" => 2,
         "pad" | "split" => 3,
         "replace" => 4,
@@ -137,6 +137,10 @@ impl Rewriter {
         match node {
             AstNode::Variable(name) => {
                 self.functions.allow(name)?;
+                if name == "zip" && !self.bound.contains(name) {
+                    // It takes any number of arguments, so nothing can stand in for it.
+                    return Err(Error::coded("U1104", "$zip cannot be passed on as a value"));
+                }
                 match arity(name) {
                     Some(_) if self.bound.contains(name) => {
                         let inner = take(node);
@@ -152,7 +156,7 @@ impl Rewriter {
             }
             AstNode::Function { name, args, .. } => {
                 self.functions.allow(name)?;
-                if arity(name).is_some()
+                if (arity(name).is_some() || name == "reduce")
                     && !self.bound.contains(name)
                     && args.iter().any(|arg| matches!(arg, AstNode::Placeholder))
                 {
@@ -200,10 +204,38 @@ impl Rewriter {
                     self.wrap(Helper::Part, value);
                 }
             }
-            // A body that calls another function last must go on doing so, or recursion would take up the stack.
-            AstNode::Lambda { body, thunk: false, .. } if self.grows => self.wrap(Helper::Part, body),
+            AstNode::Lambda { body, .. } if self.grows => self.check_result(body),
             AstNode::Function { .. } => self.check_call(node),
             _ => {}
+        }
+    }
+
+    /// Checks what a function gives. One that calls another function of the expression last must go on doing so, or
+    /// recursion would take up the stack; the other function has its own check.
+    fn check_result(&mut self, node: &mut AstNode) {
+        match node {
+            AstNode::Conditional { then_branch, else_branch, .. } => {
+                self.check_result(then_branch);
+                if let Some(node) = else_branch {
+                    self.check_result(node);
+                }
+            }
+            AstNode::Block(nodes) => {
+                if let Some(node) = nodes.last_mut() {
+                    self.check_result(node);
+                }
+            }
+            AstNode::Function { name, .. } if self.bound.contains(name) || gives_a_scalar(name) => {}
+            AstNode::Binary { op, .. } if !hands_on(*op) => {}
+            // What is in a list or an object was checked when it was put there.
+            AstNode::Call { .. }
+            | AstNode::Unary { .. }
+            | AstNode::Array(_)
+            | AstNode::Object(_)
+            | AstNode::Lambda { .. }
+            | AstNode::Transform { .. }
+            | AstNode::Regex { .. } => {}
+            _ => self.wrap(Helper::Part, node),
         }
     }
 
@@ -211,6 +243,9 @@ impl Rewriter {
         let AstNode::Function { name, args, .. } = node else { return };
         if self.bound.contains(name) {
             self.check_either(node);
+            return;
+        }
+        if args.iter().any(|arg| matches!(arg, AstNode::Placeholder)) {
             return;
         }
         match name.as_str() {
@@ -328,7 +363,7 @@ impl Rewriter {
     }
 
     fn wrap(&mut self, helper: Helper, node: &mut AstNode) {
-        if !is_literal(node) {
+        if !is_constant(node) {
             let inner = take(node);
             *node = self.call(helper, vec![inner]);
         }
@@ -353,11 +388,62 @@ impl Rewriter {
 
 /// Functions that are looked at where they are called, but harmless as a value.
 fn is_called(name: &str) -> bool {
-    matches!(name, "contains" | "match" | "merge" | "reduce" | "zip")
+    matches!(name, "contains" | "match" | "reduce" | "zip")
 }
 
-fn is_literal(node: &AstNode) -> bool {
-    matches!(node, AstNode::String(_) | AstNode::Number(_) | AstNode::Boolean(_) | AstNode::Null | AstNode::Undefined)
+/// An operator whose result may be one of its sides.
+fn hands_on(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::ChainPipe | BinaryOp::Coalesce | BinaryOp::ColonEqual | BinaryOp::Default)
+}
+
+/// A function whose result is a number, a text or a truth value. Our own count as such: they have bounds.
+fn gives_a_scalar(name: &str) -> bool {
+    name.contains(' ')
+        || matches!(
+            name,
+            "abs"
+                | "average"
+                | "base64decode"
+                | "base64encode"
+                | "boolean"
+                | "ceil"
+                | "contains"
+                | "count"
+                | "decodeUrl"
+        )
+        || matches!(
+            name,
+            "decodeUrlComponent"
+                | "encodeUrl"
+                | "encodeUrlComponent"
+                | "exists"
+                | "floor"
+                | "formatBase"
+                | "formatInteger"
+        )
+        || matches!(
+            name,
+            "formatNumber" | "fromMillis" | "join" | "length" | "lowercase" | "max" | "min" | "not" | "number"
+        )
+        || matches!(
+            name,
+            "pad" | "parseInteger" | "power" | "replace" | "round" | "sqrt" | "string" | "substring" | "sum"
+        )
+        || matches!(name, "substringAfter" | "substringBefore" | "toMillis" | "trim" | "type" | "uppercase")
+}
+
+/// A literal, or a call with nothing but literals.
+fn is_constant(node: &AstNode) -> bool {
+    let literal = |node: &AstNode| {
+        matches!(
+            node,
+            AstNode::String(_) | AstNode::Number(_) | AstNode::Boolean(_) | AstNode::Null | AstNode::Undefined
+        )
+    };
+    match node {
+        AstNode::Function { args, .. } => !args.is_empty() && args.iter().all(literal),
+        _ => literal(node),
+    }
 }
 
 fn take(node: &mut AstNode) -> AstNode {

@@ -71,6 +71,9 @@ fn a_value_cannot_grow_beyond_the_limit() {
         "$reduce([1..60], function($a, $b){{'l': $a, 'r': $a}}, 1)",
         "$reduce([1..60], function($a, $b){$map([1, 2], function($x){$a})}, [1])",
         "$reduce([1..60], function($a, $b){$zip($a, $a)}, [1])",
+        "$reduce([1..60], function($a, $b){$map([1, 2], function($x){$reverse($a)})}, [1])",
+        "$reduce([1..60], function($a, $b){$map([1, 2], function($x){$x > 0 ? ($y := $a; $y) : 1})}, [1])",
+        "$reduce([1..60], function($a, $b){$merge([{'l': $a}, {'r': $a}])}, 1)",
         "($f := function($v){$f({'l': $v, 'r': $v})}; $f(1))",
         "($f := function($v, $n){$n = 0 ? $v : $f([[$v], [$v]], $n - 1)}; $f([1], 60) = $f([1], 60))",
     ] {
@@ -228,6 +231,7 @@ fn a_variable_may_have_the_name_of_a_function_and_hides_no_attack() {
     for (text, code) in [
         ("($x := $pad('', 1e300); $pad := 1)", "U1102"),
         ("($p := $pad; $pad := 1; $p('', 1e9))", "U1104"),
+        ("($z := $zip; $z([1], [1]))", "U1104"),
         (
             "($x := function($r){$replace($r, 'x', $r)}; $s := $string(1); $replace := 1; $x($join($split([1..9999] & '', ''))))",
             "U1102",

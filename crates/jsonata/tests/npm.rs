@@ -213,7 +213,10 @@ impl Dice {
 }
 
 /// Expressions that AWS does not publish today and may tomorrow: every function that is replaced or checked here.
-const MORE: [&str; 40] = [
+const MORE: [&str; 43] = [
+    "($f := $reduce(?, function($a, $b){$a & $b}); $f([Name, Name]))",
+    "($f := $contains(?, /a/); $f($string(Name)))",
+    "$map([[{'a': Name}, {'b': 1}]], $merge)",
     "$replace(Name, /(a)|(b)/, '[$1$2$0$$$3]')",
     "$replace(Name, /[aeiou]/i, function($m){$uppercase($m.match)})",
     "$replace(Name, 'a', 'bb', 2)",
