@@ -75,18 +75,19 @@ fn crates_depend_only_downwards() {
         ("driftline-store", &["driftline-core"]),
         ("driftline-sources", &["driftline-core"]),
         ("driftline-bench", &[]),
+        ("jsonata", &[]),
         ("xtask", &["driftline-core", "driftline-sources"]),
-        ("driftline", &["driftline-core", "driftline-store", "driftline-sources"]),
+        ("driftline", &["driftline-core", "driftline-store", "driftline-sources", "jsonata"]),
     ];
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let manifest = fs::read_to_string(root().join("crates").join(&name).join("Cargo.toml")).unwrap();
-        let (_, allowed) =
-            allowed.iter().find(|(krate, _)| *krate == name).expect("a new crate gets its place here first");
+        let allowed_of = |name: &str| allowed.iter().find(|(krate, _)| *krate == name).map(|(_, on)| *on);
+        let allowed = allowed_of(&name).expect("a new crate gets its place here first");
         let depends = manifest.split("[dependencies]").nth(1).unwrap_or_default();
         let depends = depends.split("\n[").next().unwrap_or_default();
-        for line in depends.lines().filter(|line| line.starts_with("driftline")) {
-            let on = line.split(['.', ' ', '=']).next().unwrap();
+        let ours = |name: &str| allowed_of(name).is_some();
+        for on in depends.lines().filter_map(|line| line.split(['.', ' ', '=']).next()).filter(|name| ours(name)) {
             assert!(allowed.contains(&on), "{name} depends on {on}");
         }
     }
@@ -141,7 +142,7 @@ fn every_test_that_a_document_names_is_there() {
 
 #[test]
 fn nothing_unfinished_is_committed() {
-    for krate in ["driftline-core", "driftline-store", "driftline-sources", "driftline", "driftline-bench", "xtask"] {
+    for krate in ["driftline-core", "driftline-store", "driftline-sources", "driftline", "driftline-bench", "xtask", "jsonata"] {
         for (path, text) in sources_of(krate) {
             for word in ["TODO", "FIXME", "XXX", "unimplemented!"] {
                 assert!(!text.contains(word), "{word} in {}", path.display());

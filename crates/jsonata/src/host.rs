@@ -10,6 +10,7 @@ use jsonata_core::evaluator::{Evaluator, EvaluatorError};
 use jsonata_core::value::{JArray, JValue};
 
 use crate::pattern::Pattern;
+use crate::rewrite::is_tame;
 use crate::value::{text_length, weigh};
 use crate::{Error, Limits};
 
@@ -28,6 +29,12 @@ pub(crate) enum Helper {
     Numeral,
     /// The list of a `$join` with its separator; hands on the list.
     Joined,
+    /// What `$eval` is to run.
+    Code,
+    /// A variable that must not be a function of the language, because it was not looked at how that is called.
+    Own,
+    /// A value with which no function of the language can do much.
+    Small,
     /// A list that has items, or nothing: `$reduce` of an empty list is nothing, which the engine takes for `null`.
     Items,
     /// Whether no argument is a function of the expression's own.
@@ -48,6 +55,9 @@ impl Helper {
             Self::Width => "a width",
             Self::Numeral => "a numeral",
             Self::Joined => "a list",
+            Self::Code => "the code",
+            Self::Own => "its own",
+            Self::Small => "a small one",
             Self::Items => "some items",
             Self::Plain => "is plain",
             Self::Distinct => "the distinct",
@@ -78,7 +88,7 @@ impl Patterns {
     }
 }
 
-pub(crate) fn failed(code: &str, message: String) -> EvaluatorError {
+pub(crate) fn failed(code: &str, message: impl std::fmt::Display) -> EvaluatorError {
     EvaluatorError::EvaluationError(format!("{code}: {message}"))
 }
 
@@ -122,10 +132,17 @@ impl Host {
             Helper::Numeral if matches!(first, JValue::Number(it) if it.abs() > NUMERAL) => {
                 return Err(failed("U1101", format!("a number above {NUMERAL} cannot be spelled here")));
             }
-            Helper::Numeral => {}
             Helper::Joined => self.joined(first, rest.first())?,
+            Helper::Code => self.code(first)?,
+            Helper::Own if matches!(first, JValue::Builtin { .. }) => {
+                return Err(failed(
+                    "U1104",
+                    "a function of the language cannot be passed on where its name is a variable",
+                ));
+            }
+            Helper::Small => Self::small(first)?,
             Helper::Items if matches!(first, JValue::Array(items) if items.is_empty()) => return Ok(JValue::Undefined),
-            Helper::Items => {}
+            Helper::Items | Helper::Numeral | Helper::Own => {}
             Helper::Plain => {
                 let own = |it: &JValue| matches!(it, JValue::Lambda(_) | JValue::Builtin { .. });
                 return Ok(JValue::Bool(!given.iter().any(own)));
@@ -187,6 +204,32 @@ impl Host {
     fn cut(&self, value: &JValue) -> Result<(), EvaluatorError> {
         let JValue::String(text) = value else { return Ok(()) };
         self.build(text.len().saturating_mul(32))
+    }
+
+    /// The engine says better than we could what is wrong with a text that is not an expression.
+    fn code(&self, value: &JValue) -> Result<(), EvaluatorError> {
+        let JValue::String(text) = value else { return Ok(()) };
+        if text.len() > self.limits.expression_bytes {
+            return Err(failed("U1105", "what $eval is to run is too long"));
+        }
+        let tame = jsonata_core::parser::parse(text).map_or(true, |node| is_tame(node, &self.limits));
+        if tame {
+            return Ok(());
+        }
+        Err(failed("U1104", "what $eval runs may not build or search texts and lists; write it in place"))
+    }
+
+    fn small(value: &JValue) -> Result<(), EvaluatorError> {
+        const MOST: usize = 1_000;
+        let small = match value {
+            JValue::Number(it) => it.abs() <= NUMERAL / 1e3,
+            it => weigh(it, &mut (16 * MOST)),
+        };
+        if small {
+            Ok(())
+        } else {
+            Err(failed("U1102", "a value is too large for a function with the name of a variable"))
+        }
     }
 
     fn width(&self, value: &JValue) -> Result<(), EvaluatorError> {

@@ -51,7 +51,7 @@ impl fmt::Debug for Expression {
 }
 
 impl Expression {
-    /// Refuses what is not JSONata, what is too long, and functions that are not allowed.
+    /// Refuses what is not the language, what is too long, and functions that are not allowed.
     pub fn parse(text: &str, limits: &Limits) -> Result<Self, Error> {
         if text.len() > limits.expression_bytes {
             let most = limits.expression_bytes;

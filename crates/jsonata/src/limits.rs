@@ -35,7 +35,8 @@ pub enum Functions {
     /// The same input gives the same output: no `$now`, `$millis`, `$random`, `$shuffle`; and no `$eval`, because what
     /// it runs cannot be looked at beforehand.
     Deterministic,
-    /// Every function of the language. What `$eval` runs is bounded in time, depth and sequences, not in memory.
+    /// Every function of the language. What `$eval` runs may not build or search texts and lists: it cannot be given
+    /// the checks that everything else has.
     All,
 }
 

@@ -220,8 +220,7 @@ fn escape(chars: &[char], at: usize, out: &mut String, place: Place) -> Result<u
         ('b', Place::Outside { .. }) => out.push_str(r"(?-u:\b)"),
         ('B', Place::Outside { .. }) => out.push_str(r"(?-u:\B)"),
         ('0', _) => out.push_str(r"\x00"),
-        ('1'..='9' | 'k', Place::Outside { .. }) => out.extend(['\\', char]),
-        ('n' | 'r' | 't' | 'f' | 'v', _) => out.extend(['\\', char]),
+        ('1'..='9' | 'k', Place::Outside { .. }) | ('n' | 'r' | 't' | 'f' | 'v', _) => out.extend(['\\', char]),
         ('x' | 'u', _) => {
             let digits = if char == 'x' { 2 } else { 4 };
             match hex(digits) {
@@ -237,9 +236,13 @@ fn escape(chars: &[char], at: usize, out: &mut String, place: Place) -> Result<u
             out.push_str(&format!(r"\x{:02x}", u32::from(chars[at + 1]) % 32));
             return Ok(at + 2);
         }
-        _ if char.is_ascii_punctuation() => out.extend(['\\', char]),
-        // A letter that means nothing is itself.
-        _ => out.push(char),
+        // A letter that means nothing is itself, and so is a sign.
+        _ => {
+            if char.is_ascii_punctuation() {
+                out.push('\\');
+            }
+            out.push(char);
+        }
     }
     Ok(at + 1)
 }

@@ -24,21 +24,34 @@ pub(crate) struct Rewritten {
 pub(crate) fn rewrite(mut node: AstNode, limits: &Limits) -> Result<Rewritten, Error> {
     let mut size = Size::default();
     size.add(&mut node);
-    let mut rewriter = Rewriter {
-        functions: limits.functions,
-        // Nothing grows much in an expression that names nothing and puts few things together: what goes in is
-        // bounded, and so is the number of times that it is copied.
-        grows: size.names || size.compositions > 4,
-        helpers: BTreeSet::new(),
-        patterns: Patterns::default(),
-    };
-    rewriter.visit(&mut node)?;
-    Ok(Rewritten { node, helpers: rewriter.helpers.into_iter().collect(), patterns: rewriter.patterns })
+    // Nothing grows much in an expression that names nothing and puts few things together: what goes in is bounded, and
+    // so is the number of times that it is copied.
+    let grows = size.names || size.compositions > 4;
+    let (helpers, patterns) = checked(&mut node, limits, grows, size.bound)?;
+    Ok(Rewritten { node, helpers, patterns })
 }
 
-/// How often an expression could multiply what it is given.
+/// Whether an expression needs no check wherever it stands. What `$eval` runs is not rewritten, so it must be such.
+pub(crate) fn is_tame(mut node: AstNode, limits: &Limits) -> bool {
+    checked(&mut node, limits, true, BTreeSet::new()).is_ok_and(|(helpers, _)| helpers.is_empty())
+}
+
+fn checked(
+    node: &mut AstNode,
+    limits: &Limits,
+    grows: bool,
+    bound: BTreeSet<String>,
+) -> Result<(Vec<Helper>, Patterns), Error> {
+    let helpers = BTreeSet::new();
+    let mut rewriter = Rewriter { functions: limits.functions, grows, bound, helpers, patterns: Patterns::default() };
+    rewriter.visit(node)?;
+    Ok((rewriter.helpers.into_iter().collect(), rewriter.patterns))
+}
+
+/// How often an expression could multiply what it is given, and the variables that it sets itself.
 #[derive(Default)]
 struct Size {
+    bound: BTreeSet<String>,
     /// A function or a variable can be used any number of times.
     names: bool,
     compositions: usize,
@@ -47,23 +60,39 @@ struct Size {
 impl Size {
     fn add(&mut self, node: &mut AstNode) {
         match node {
-            AstNode::Lambda { .. } | AstNode::Transform { .. } | AstNode::Binary { op: BinaryOp::ColonEqual, .. } => {
+            AstNode::Lambda { params, .. } => {
                 self.names = true;
+                self.bound.extend(params.iter().cloned());
             }
-            AstNode::Binary { op: BinaryOp::Concatenate, lhs, rhs } if !is_literal(lhs) && !is_literal(rhs) => {
+            AstNode::Binary { op: BinaryOp::ColonEqual, lhs, .. } => {
+                self.names = true;
+                if let AstNode::Variable(name) = &**lhs {
+                    self.bound.insert(name.clone());
+                }
+            }
+            AstNode::Transform { .. } => self.names = true,
+            AstNode::Binary { op: BinaryOp::Concatenate, lhs, rhs } if !is_constant(lhs) && !is_constant(rhs) => {
                 self.compositions += 1;
             }
             AstNode::Array(items) | AstNode::ArrayGroup(items) => {
-                self.compositions += items.iter().filter(|item| !is_literal(item)).count().saturating_sub(1);
+                self.compositions += items.iter().filter(|item| !is_constant(item)).count().saturating_sub(1);
             }
             AstNode::Object(members) | AstNode::ObjectTransform { pattern: members, .. } => {
-                self.compositions += members.iter().filter(|(_, value)| !is_literal(value)).count().saturating_sub(1);
+                self.compositions += members.iter().filter(|(_, value)| !is_constant(value)).count().saturating_sub(1);
             }
             AstNode::Function { name, .. } if GROWING.contains(&name.as_str()) => self.compositions += 1,
             // Passed on as a value it may be called by anyone.
             AstNode::Variable(name) if arity(name).is_some() => self.names = true,
             AstNode::Path { steps } => {
-                self.names |= steps.iter().any(|step| step.focus.is_some() || step.index_var.is_some());
+                for step in steps {
+                    let stages = step.stages.iter().filter_map(|stage| match stage {
+                        Stage::Index(name) => Some(name),
+                        Stage::Filter(_) | Stage::KeepArray => None,
+                    });
+                    let before = self.bound.len();
+                    self.bound.extend(step.focus.iter().chain(&step.index_var).chain(stages).cloned());
+                    self.names |= self.bound.len() > before;
+                }
             }
             _ => {}
         }
@@ -82,8 +111,8 @@ const GROWING: [&str; 9] =
 /// How many parameters a function has that is looked at here, when it is passed on as a value.
 fn arity(name: &str) -> Option<usize> {
     Some(match name {
-        "base64encode" | "distinct" | "encodeUrl" | "encodeUrlComponent" | "string" => 1,
-        "append" | "formatInteger" | "join" => 2,
+        "base64encode" | "distinct" | "encodeUrl" | "encodeUrlComponent" | "merge" | "string" => 1,
+        "append" | "eval" | "formatInteger" | "join" => 2,
         "pad" | "split" => 3,
         "replace" => 4,
         _ => return None,
@@ -93,6 +122,8 @@ fn arity(name: &str) -> Option<usize> {
 struct Rewriter {
     functions: Functions,
     grows: bool,
+    /// A name of the language that the expression gives to something else may mean either, depending on where it stands.
+    bound: BTreeSet<String>,
     helpers: BTreeSet<Helper>,
     patterns: Patterns,
 }
@@ -106,15 +137,29 @@ impl Rewriter {
         match node {
             AstNode::Variable(name) => {
                 self.functions.allow(name)?;
-                if let Some(parameters) = arity(name) {
-                    *node = as_function(name, parameters);
-                    return self.visit(node);
+                if name == "zip" && !self.bound.contains(name) {
+                    // It takes any number of arguments, so nothing can stand in for it.
+                    return Err(Error::coded("U1104", "$zip cannot be passed on as a value"));
+                }
+                match arity(name) {
+                    Some(_) if self.bound.contains(name) => {
+                        let inner = take(node);
+                        *node = self.call(Helper::Own, vec![inner]);
+                    }
+                    Some(parameters) => {
+                        *node = as_function(name, parameters);
+                        return self.visit(node);
+                    }
+                    None => {}
                 }
                 return Ok(());
             }
             AstNode::Function { name, args, .. } => {
                 self.functions.allow(name)?;
-                if arity(name).is_some() && args.iter().any(|arg| matches!(arg, AstNode::Placeholder)) {
+                if (arity(name).is_some() || name == "reduce")
+                    && !self.bound.contains(name)
+                    && args.iter().any(|arg| matches!(arg, AstNode::Placeholder))
+                {
                     *node = partly_applied(name, std::mem::take(args));
                     return self.visit(node);
                 }
@@ -150,22 +195,64 @@ impl Rewriter {
             }
             AstNode::Array(items) | AstNode::ArrayGroup(items) if self.grows => {
                 // A list within a list stays one, and what is in it has its own check.
-                let items = items.iter_mut().filter(|item| !matches!(item, AstNode::Array(_)));
-                items.for_each(|item| self.wrap(Helper::Part, item));
+                for item in items.iter_mut().filter(|item| !matches!(item, AstNode::Array(_))) {
+                    self.wrap(Helper::Part, item);
+                }
             }
             AstNode::Object(members) | AstNode::ObjectTransform { pattern: members, .. } if self.grows => {
-                members.iter_mut().for_each(|(_, value)| self.wrap(Helper::Part, value));
+                for (_, value) in members {
+                    self.wrap(Helper::Part, value);
+                }
             }
-            // A body that calls another function last must go on doing so, or recursion would take up the stack.
-            AstNode::Lambda { body, thunk: false, .. } if self.grows => self.wrap(Helper::Part, body),
+            AstNode::Lambda { body, .. } if self.grows => self.check_result(body),
             AstNode::Function { .. } => self.check_call(node),
             _ => {}
         }
     }
 
+    /// Checks what a function gives. One that calls another function of the expression last must go on doing so, or
+    /// recursion would take up the stack; the other function has its own check.
+    fn check_result(&mut self, node: &mut AstNode) {
+        match node {
+            AstNode::Conditional { then_branch, else_branch, .. } => {
+                self.check_result(then_branch);
+                if let Some(node) = else_branch {
+                    self.check_result(node);
+                }
+            }
+            AstNode::Block(nodes) => {
+                if let Some(node) = nodes.last_mut() {
+                    self.check_result(node);
+                }
+            }
+            AstNode::Function { name, .. } if self.bound.contains(name) || gives_a_scalar(name) => {}
+            AstNode::Binary { op, .. } if !hands_on(*op) => {}
+            // What is in a list or an object was checked when it was put there.
+            AstNode::Call { .. }
+            | AstNode::Unary { .. }
+            | AstNode::Array(_)
+            | AstNode::Object(_)
+            | AstNode::Lambda { .. }
+            | AstNode::Transform { .. }
+            | AstNode::Regex { .. } => {}
+            _ => self.wrap(Helper::Part, node),
+        }
+    }
+
     fn check_call(&mut self, node: &mut AstNode) {
         let AstNode::Function { name, args, .. } = node else { return };
+        if self.bound.contains(name) {
+            self.check_either(node);
+            return;
+        }
+        if args.iter().any(|arg| matches!(arg, AstNode::Placeholder)) {
+            return;
+        }
         match name.as_str() {
+            "eval" if !args.is_empty() => {
+                let code = take(&mut args[0]);
+                args[0] = self.call(Helper::Code, vec![code]);
+            }
             "append" | "merge" | "zip" if self.grows => args.iter_mut().for_each(|arg| self.wrap(Helper::Part, arg)),
             "string" | "base64encode" | "encodeUrl" | "encodeUrlComponent" if self.grows => {
                 if args.is_empty() {
@@ -180,7 +267,9 @@ impl Rewriter {
                     args.insert(0, context());
                 }
                 if roman {
-                    args.iter_mut().for_each(|arg| self.wrap_number(Helper::Numeral, arg, 100_000.0));
+                    for arg in args {
+                        self.wrap_number(Helper::Numeral, arg, 100_000.0);
+                    }
                 }
             }
             "join" => {
@@ -213,6 +302,19 @@ impl Rewriter {
                 self.search(helper, node);
             }
             _ => {}
+        }
+    }
+
+    /// A call of what may be a function of the language, or one of the expression's own: it is left to the engine, and
+    /// each argument is held to what the worst of those functions could make of it.
+    fn check_either(&mut self, node: &mut AstNode) {
+        let AstNode::Function { name, args, .. } = node else { return };
+        if arity(name).is_none() && !is_called(name) {
+            return;
+        }
+        for arg in args.iter_mut().filter(|arg| !matches!(arg, AstNode::Placeholder | AstNode::Regex { .. })) {
+            let inner = take(arg);
+            *arg = self.call(Helper::Small, vec![inner]);
         }
     }
 
@@ -261,7 +363,7 @@ impl Rewriter {
     }
 
     fn wrap(&mut self, helper: Helper, node: &mut AstNode) {
-        if !is_literal(node) {
+        if !is_constant(node) {
             let inner = take(node);
             *node = self.call(helper, vec![inner]);
         }
@@ -286,11 +388,62 @@ impl Rewriter {
 
 /// Functions that are looked at where they are called, but harmless as a value.
 fn is_called(name: &str) -> bool {
-    matches!(name, "contains" | "match" | "merge" | "reduce" | "zip")
+    matches!(name, "contains" | "match" | "reduce" | "zip")
 }
 
-fn is_literal(node: &AstNode) -> bool {
-    matches!(node, AstNode::String(_) | AstNode::Number(_) | AstNode::Boolean(_) | AstNode::Null | AstNode::Undefined)
+/// An operator whose result may be one of its sides.
+fn hands_on(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::ChainPipe | BinaryOp::Coalesce | BinaryOp::ColonEqual | BinaryOp::Default)
+}
+
+/// A function whose result is a number, a text or a truth value. Our own count as such: they have bounds.
+fn gives_a_scalar(name: &str) -> bool {
+    name.contains(' ')
+        || matches!(
+            name,
+            "abs"
+                | "average"
+                | "base64decode"
+                | "base64encode"
+                | "boolean"
+                | "ceil"
+                | "contains"
+                | "count"
+                | "decodeUrl"
+        )
+        || matches!(
+            name,
+            "decodeUrlComponent"
+                | "encodeUrl"
+                | "encodeUrlComponent"
+                | "exists"
+                | "floor"
+                | "formatBase"
+                | "formatInteger"
+        )
+        || matches!(
+            name,
+            "formatNumber" | "fromMillis" | "join" | "length" | "lowercase" | "max" | "min" | "not" | "number"
+        )
+        || matches!(
+            name,
+            "pad" | "parseInteger" | "power" | "replace" | "round" | "sqrt" | "string" | "substring" | "sum"
+        )
+        || matches!(name, "substringAfter" | "substringBefore" | "toMillis" | "trim" | "type" | "uppercase")
+}
+
+/// A literal, or a call with nothing but literals.
+fn is_constant(node: &AstNode) -> bool {
+    let literal = |node: &AstNode| {
+        matches!(
+            node,
+            AstNode::String(_) | AstNode::Number(_) | AstNode::Boolean(_) | AstNode::Null | AstNode::Undefined
+        )
+    };
+    match node {
+        AstNode::Function { args, .. } => !args.is_empty() && args.iter().all(literal),
+        _ => literal(node),
+    }
 }
 
 fn take(node: &mut AstNode) -> AstNode {

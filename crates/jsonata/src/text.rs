@@ -119,7 +119,7 @@ impl<'t> Matches<'_, 't> {
         let found = self.pattern.find(self.text, self.from.unwrap_or(0))?;
         match &found {
             Some(it) if it.start == it.end && self.from.is_some() => {
-                return Err(failed("D1004", "Regular expression matches zero length string".into()));
+                return Err(failed("D1004", "Regular expression matches zero length string"));
             }
             Some(it) => self.from = Some(it.end),
             None => self.from = Some(self.text.len()),
@@ -131,7 +131,7 @@ impl<'t> Matches<'_, 't> {
 impl Host {
     fn matches<'p, 't>(&'p self, pattern: &JValue, text: &'t str) -> Result<Matches<'p, 't>, EvaluatorError> {
         let JValue::Regex { pattern, flags } = pattern else {
-            return Err(failed("T1010", "The matcher function must be written in place, or be in a variable".into()));
+            return Err(failed("T1010", "The matcher function must be written in place, or be in a variable"));
         };
         let pattern = self
             .patterns
@@ -178,7 +178,7 @@ impl Host {
         let [text, pattern, replacement, count] = bind("replace", [TEXT, MATCHER, MATCHER, COUNT], context, given)?;
         let Some(JValue::String(text)) = text else { return Ok(JValue::Undefined) };
         if matches!(pattern, Some(JValue::String(it)) if it.is_empty()) {
-            return Err(failed("D3010", "Second argument of replace function cannot be an empty string".into()));
+            return Err(failed("D3010", "Second argument of replace function cannot be an empty string"));
         }
         let limit = limit(count, "D3011", "replace")?;
         if is_reached(0, limit) {
@@ -207,15 +207,13 @@ impl Host {
                 let mut matches = self.matches(pattern, text)?;
                 while let Some(found) = matches.next()?.filter(|_| !is_reached(done, limit)) {
                     let Some(replacement) = replacement else {
-                        return Err(failed(
-                            "D3012",
-                            "Attempted to replace a matched string with a non-string value".into(),
-                        ));
+                        return Err(failed("D3012", "Attempted to replace a matched string with a non-string value"));
                     };
                     out.push_str(&text[position..found.start]);
                     let whole = &text[found.start..found.end];
                     // Each `$` stands for the match or a part of it.
                     let dollars = replacement.bytes().filter(|byte| *byte == b'$').count();
+                    self.build(32)?;
                     self.fits(replacement.len().saturating_add(dollars.saturating_mul(whole.len())))?;
                     let groups = &found.groups;
                     let replaced = substitute_capture_groups(&mut out, replacement, whole, groups.len(), |group| {

@@ -13,6 +13,7 @@ mod damage;
 mod documents;
 mod experiment;
 mod interop;
+mod jsonata;
 mod judging;
 mod reliability;
 mod schema;
