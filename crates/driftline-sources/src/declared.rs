@@ -8,6 +8,8 @@
 mod arrays;
 mod document;
 mod guess;
+#[cfg(test)]
+mod recorded_tests;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -164,7 +166,7 @@ impl Walk<'_> {
             (Value::Object(_), Value::Object(_))
                 if document::is_policy(declared) || matches(&self.facts.policies, path) =>
             {
-                self.policy(path, declared, live, found);
+                Self::policy(path, declared, live, found);
             }
             (Value::Object(declared), Value::Object(live)) => {
                 for (name, value) in declared {
@@ -178,7 +180,7 @@ impl Walk<'_> {
         }
     }
 
-    fn policy(&self, path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
+    fn policy(path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
         let mut inside = Found::default();
         document::compare(path, declared, live, &mut inside);
         if inside.differences.is_empty() {
@@ -196,10 +198,12 @@ impl Walk<'_> {
             found.excuse(path, "default", Tier::Schema, Some("missing means this value".into()));
             return;
         }
-        // It cannot be taken away from a thing that is there: whoever read the thing does not tell it.
-        if matches(&self.facts.create_only, path) {
-            found.excuse(path, "create-only", Tier::Schema, Some("it is not read back".into()));
-            return;
+        // These cannot be taken away from a thing that is there: whoever read the thing does not tell them.
+        for (always, rule) in [(&self.facts.create_only, "create-only"), (&self.facts.required, "required")] {
+            if matches(always, path) {
+                found.excuse(path, rule, Tier::Schema, Some("it is not read back".into()));
+                return;
+            }
         }
         if path.segments().last().is_some_and(|name| is_secret(name)) {
             found.excuse(path, "secret", Tier::Builtin, Some("a secret is never read back".into()));

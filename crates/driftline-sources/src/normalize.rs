@@ -451,6 +451,18 @@ pub(crate) mod testing {
         model.normalize(&documents, &Context { source: "test".parse().unwrap(), account, partition: "aws".into() })
     }
 
+    /// Recorded data that lies beside the checkout, or above it for a worktree that lies deeper.
+    #[expect(clippy::disallowed_methods, reason = "cargo says where the tree is")]
+    #[expect(clippy::print_stderr, reason = "says that a test was left out")]
+    pub(crate) fn recorded(name: &str) -> Option<Vec<u8>> {
+        let here = std::path::PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
+        let found = here.ancestors().map(|above| above.join("shared/data").join(name)).find(|it| it.exists());
+        if found.is_none() {
+            eprintln!("LEFT OUT: shared/data/{name} is not beside the checkout");
+        }
+        Some(zstd::decode_all(std::fs::File::open(found?).unwrap()).unwrap())
+    }
+
     /// The only listing of some documents.
     pub(crate) fn listing(model: Model, texts: &[&str]) -> Listing {
         let mut listings = normalize(model, texts).unwrap();

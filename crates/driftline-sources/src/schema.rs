@@ -29,6 +29,8 @@ pub struct Facts {
     pub read_only: Vec<Pattern>,
     /// These are never read back.
     pub write_only: Vec<Pattern>,
+    /// A thing without these cannot be.
+    pub required: Vec<Pattern>,
     /// Another value means another thing.
     pub create_only: Vec<Pattern>,
     /// Another value may mean another thing.
@@ -95,6 +97,7 @@ pub struct Correction {
 pub enum Mark {
     ReadOnly,
     WriteOnly,
+    Required,
     CreateOnly,
     ConditionalCreateOnly,
     Deprecated,
@@ -109,9 +112,10 @@ pub enum Mark {
 
 impl Mark {
     /// Each with its letter in the table and its name for people.
-    pub const ALL: [(Mark, char, &'static str); 14] = [
+    pub const ALL: [(Mark, char, &'static str); 15] = [
         (Mark::ReadOnly, 'r', "read-only"),
         (Mark::WriteOnly, 'w', "write-only"),
+        (Mark::Required, 'm', "required"),
         (Mark::CreateOnly, 'c', "create-only"),
         (Mark::ConditionalCreateOnly, 'k', "conditional create-only"),
         (Mark::Deprecated, 'd', "deprecated"),
@@ -141,6 +145,7 @@ impl Facts {
         match mark {
             Mark::ReadOnly => self.read_only.push(path),
             Mark::WriteOnly => self.write_only.push(path),
+            Mark::Required => self.required.push(path),
             Mark::CreateOnly => self.create_only.push(path),
             Mark::ConditionalCreateOnly => self.conditional_create_only.push(path),
             Mark::Deprecated => self.deprecated.push(path),
@@ -161,6 +166,7 @@ impl Facts {
         let lists = [
             (Mark::ReadOnly, &self.read_only),
             (Mark::WriteOnly, &self.write_only),
+            (Mark::Required, &self.required),
             (Mark::CreateOnly, &self.create_only),
             (Mark::ConditionalCreateOnly, &self.conditional_create_only),
             (Mark::Deprecated, &self.deprecated),

@@ -334,7 +334,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_LIVE", requires = "declared")]
     pub live: Option<String>,
     /// NDJSON of `{"type", "declared", "live"}`, from a file or standard input; one line of answer for each.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", env = "DRIFTLINE_BATCH")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", env = "DRIFTLINE_COMPARE_BATCH")]
     pub batch: Option<PathBuf>,
     /// Let no guess explain a difference: only schemas, transforms, and what means the same in every type.
     #[arg(long, env = "DRIFTLINE_NO_HEURISTICS", value_parser = clap::builder::FalseyValueParser::new())]
@@ -492,6 +492,9 @@ pub(crate) struct JsonataArgs {
     /// Evaluate one line after the other, `{"expr", "data", "bindings"}`, from FILE or standard input.
     #[arg(long, env = "DRIFTLINE_BATCH", value_parser = clap::builder::FalseyValueParser::new())]
     pub batch: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The type, in any capitals, e.g. `AWS::S3::Bucket`; with --list a pattern such as `AWS::S3::*`.
     #[arg(value_name = "TYPE")]

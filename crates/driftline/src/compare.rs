@@ -190,13 +190,14 @@ fn sources(settings: &Settings, declared: &str, live: &str, judge: &Judge<'_>) -
 struct Line {
     r#type: String,
     declared: Value,
-    #[serde(default, deserialize_with = "present")]
-    live: Option<Option<Value>>,
+    /// Null is gone; what is not told was not looked at.
+    #[serde(default = "not_told")]
+    live: Value,
 }
 
-/// Tells null from nothing: what is null is gone, what is not told was not looked at.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
-    Option::<Value>::deserialize(deserializer).map(Some)
+/// Stands for a side that nobody looked at; no JSON that is read here is this.
+fn not_told() -> Value {
+    Value::from([(declared::UNKNOWN, Value::Null)])
 }
 
 /// One line in, one line out, whatever is in it.
@@ -215,8 +216,13 @@ fn batch(file: &Path, judge: &Judge<'_>) -> CommandResult<()> {
             continue;
         }
         let answer = match serde_json::from_str::<Line>(&line) {
-            Ok(Line { r#type, declared, live: Some(live) }) => judge.resource(&r#type, "", Some(declared), live).json(),
-            Ok(_) => json!({"status": Status::NotChecked, "differences": [], "excused": []}),
+            Ok(line) if line.live == not_told() => {
+                json!({"status": Status::NotChecked, "differences": [], "excused": [], "type": line.r#type})
+            }
+            Ok(Line { r#type, declared, live }) => {
+                let live = Some(live).filter(|live| *live != Value::Null);
+                judge.resource(&r#type, "", Some(declared), live).json()
+            }
             Err(error) => json!({"error": {"message": error.to_string()}}),
         };
         writeln!(out, "{answer}").map_err(|error| CommandError::because("writing failed", &error))?;

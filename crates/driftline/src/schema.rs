@@ -130,6 +130,7 @@ fn consequence(mark: Mark) -> &'static str {
     match mark {
         Mark::ReadOnly => "AWS sets it: a declaration has nothing to compare it with",
         Mark::WriteOnly => "never read back: cannot be checked",
+        Mark::Required => "a thing without it cannot be: if it is missing from what is read, it is not read back",
         Mark::CreateOnly => "compared; to change it takes a new resource",
         Mark::ConditionalCreateOnly => "compared; to change it may take a new resource",
         Mark::Deprecated => "may be missing from what is read",

@@ -14,7 +14,7 @@ impl Walk<'_> {
             self.tags(path, declared, live, found);
         } else if matches(&self.facts.attribute_lists, path) {
             self.settings(path, declared, live, found);
-        } else if matches(&self.facts.unordered, path) || matches(&self.facts.unique, path) && scalars(declared) {
+        } else if matches(&self.facts.unordered, path) {
             self.bag(path, declared, live, found);
             found.excuse(path, "unordered", Tier::Schema, None);
         } else {
@@ -131,10 +131,6 @@ impl Walk<'_> {
         }
         found.excuse(path, "attribute list", Tier::Schema, None);
     }
-}
-
-fn scalars(items: &[Value]) -> bool {
-    items.iter().all(|item| !matches!(item, Value::Object(_) | Value::Array(_)))
 }
 
 /// A list of keys and values under a name that says tags.

@@ -160,7 +160,7 @@ fn members(path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found
         path.push(name.as_str());
         match (name.as_str(), other) {
             (name, Some(other)) if LISTS.contains(&name) => texts_of(path, name, value, other, found),
-            ("Principal" | "NotPrincipal" | "Condition", Some(other)) => nested(path, name, value, other, found),
+            ("Principal" | "NotPrincipal" | "Condition", Some(other)) => nested(path, value, other, found),
             (_, other) => found.differ(path, Some(value), other),
         }
         path.pop();
@@ -173,7 +173,7 @@ fn members(path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found
 }
 
 /// A principal or a condition, one name after the other.
-fn nested(path: &mut Pointer, kind: &str, declared: &Value, live: &Value, found: &mut Found) {
+fn nested(path: &mut Pointer, declared: &Value, live: &Value, found: &mut Found) {
     let (Value::Object(left), Value::Object(right)) = (declared, live) else {
         found.differ(path, Some(declared), Some(live));
         return;
@@ -182,7 +182,7 @@ fn nested(path: &mut Pointer, kind: &str, declared: &Value, live: &Value, found:
         let other = right.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, other)| other);
         path.push(name.as_str());
         match other {
-            Some(other @ Value::Object(_)) => nested(path, kind, value, other, found),
+            Some(other @ Value::Object(_)) => nested(path, value, other, found),
             Some(other) => texts_of(path, if name == "AWS" { "AWS" } else { "" }, value, other, found),
             None => found.differ(path, Some(value), None),
         }

@@ -68,7 +68,7 @@ pub(super) fn explains(
     options: &Options<'_>,
 ) -> Option<String> {
     let (leaf, parents) = path.segments().split_last()?;
-    let parent = parents.iter().fold(Some(root), |value, segment| step(value?, segment))?;
+    let parent = parents.iter().try_fold(root, |value, segment| step(value, segment))?;
     for (number, alternative) in transform.alternatives.iter().enumerate() {
         let from_root = parents.first().is_some_and(|first| names_first(alternative, first));
         let context = if from_root { root } else { parent };

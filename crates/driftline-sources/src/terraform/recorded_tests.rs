@@ -2,24 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
 use super::types::{Naming, naming};
+use crate::normalize::testing::recorded;
 use crate::normalize::{Context, Document, Listing, Model};
 
 /// The types of the recorded states that have no row.
 const UNMAPPED: [&str; 0] = [];
-
-/// Looked for beside the checkout, and above it for a worktree that lies deeper.
-#[expect(clippy::disallowed_methods, reason = "cargo says where the tree is")]
-fn recorded() -> Option<Vec<u8>> {
-    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
-    let file =
-        here.ancestors().map(|above| above.join("shared/data/terraform_states.jsonl.zst")).find(|it| it.exists())?;
-    Some(zstd::decode_all(std::fs::File::open(file).unwrap()).unwrap())
-}
 
 fn normalized(state: &Json) -> Listing {
     let context = Context { source: "terraform/recorded".parse().unwrap(), account: None, partition: "aws".into() };
@@ -44,10 +35,7 @@ fn reversed(state: &Json) -> Json {
 #[test]
 #[expect(clippy::print_stderr, reason = "says what was counted, or that nothing was")]
 fn recorded_states_are_understood() {
-    let Some(lines) = recorded() else {
-        eprintln!("LEFT OUT: shared/data/terraform_states.jsonl.zst is not beside the checkout");
-        return;
-    };
+    let Some(lines) = recorded("terraform_states.jsonl.zst") else { return };
     let (mut states, mut resources, mut problems) = (0, 0, BTreeSet::new());
     let mut managed: BTreeMap<String, usize> = BTreeMap::new();
     for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

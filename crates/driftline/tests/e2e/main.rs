@@ -7,6 +7,7 @@
 mod answers;
 mod bad_input;
 mod commands;
+mod compare;
 mod config;
 mod crossing;
 mod damage;

@@ -49,6 +49,9 @@ impl Survey {
                 survey.places.entry(steps).or_default().marks.insert(mark);
             }
         }
+        for name in texts(schema.get("required"))? {
+            survey.places.entry(vec![name]).or_default().marks.insert(Mark::Required);
+        }
         survey.find_tags(schema);
         let named = |list: Option<&Json>| {
             texts(list)?
