@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use jsonata_core::evaluator::{Evaluator, EvaluatorError};
-use jsonata_core::value::{JArray, JValue};
+use jsonata_core::value::{JArray, JValue, with_stack};
 
 use crate::pattern::Pattern;
 use crate::rewrite::is_tame;
@@ -271,35 +271,50 @@ fn distinct(value: &JValue) -> JValue {
     JValue::Array(items.with_items(kept))
 }
 
-/// A text that two values share exactly when they are equal. A function has none: it equals nothing else.
-fn key(value: &JValue) -> Option<String> {
-    fn write(value: &JValue, out: &mut String) -> Option<()> {
-        match value {
-            JValue::Null => out.push('l'),
-            JValue::Undefined => out.push('m'),
-            JValue::Bool(it) => out.push(if *it { 't' } else { 'f' }),
-            // `0` and `-0` are equal.
-            JValue::Number(it) => out.push_str(&format!("n{}", it + 0.0)),
-            JValue::String(it) => out.push_str(&format!("s{}:{it}", it.len())),
-            JValue::Array(items) => {
-                out.push_str(&format!("a{}:", items.len()));
-                jsonata_core::value::with_stack(|| items.iter().try_for_each(|item| write(item, out)))?;
-            }
-            JValue::Object(members) => {
-                let mut members: Vec<_> = members.iter().collect();
-                members.sort_unstable_by_key(|(name, _)| *name);
-                out.push_str(&format!("o{}:", members.len()));
-                jsonata_core::value::with_stack(|| {
-                    members.iter().try_for_each(|(name, value)| {
-                        out.push_str(&format!("{}:{name}", name.len()));
-                        write(value, out)
-                    })
-                })?;
-            }
-            _ => return None,
+/// What two values share exactly when they are equal. A function has none: it equals nothing else.
+fn key(value: &JValue) -> Option<Key> {
+    match value {
+        // `0` and `-0` are equal.
+        JValue::Number(it) => Some(Key::Number((it + 0.0).to_bits())),
+        JValue::String(it) => Some(Key::Text(Rc::clone(it))),
+        _ => {
+            let mut out = String::new();
+            write_key(value, &mut out)?;
+            Some(Key::Other(out))
         }
-        Some(())
     }
-    let mut out = String::new();
-    write(value, &mut out).map(|()| out)
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Number(u64),
+    Text(Rc<str>),
+    Other(String),
+}
+
+fn write_key(value: &JValue, out: &mut String) -> Option<()> {
+    match value {
+        JValue::Null => out.push('l'),
+        JValue::Undefined => out.push('m'),
+        JValue::Bool(it) => out.push(if *it { 't' } else { 'f' }),
+        JValue::Number(it) => out.push_str(&format!("n{:x}", (it + 0.0).to_bits())),
+        JValue::String(it) => out.push_str(&format!("s{}:{it}", it.len())),
+        JValue::Array(items) => {
+            out.push_str(&format!("a{}:", items.len()));
+            with_stack(|| items.iter().try_for_each(|item| write_key(item, out)))?;
+        }
+        JValue::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            out.push_str(&format!("o{}:", members.len()));
+            with_stack(|| {
+                members.iter().try_for_each(|(name, value)| {
+                    out.push_str(&format!("{}:{name}", name.len()));
+                    write_key(value, out)
+                })
+            })?;
+        }
+        _ => return None,
+    }
+    Some(())
 }
