@@ -45,7 +45,8 @@ fn the_transforms_of_the_second_document_work_as_they_are_written_there() {
     sandbox.run(compare(ZONE, &["--no-heuristics"])).succeeded().prints(&["(transform, transform)"]);
     // A type of one's own, without guesses: only a transform explains it.
     sandbox.run(compare("My::Own::Zone", &["--no-heuristics"])).exited(2);
-    let schema = json!({"typeName": "My::Own::Zone", "propertyTransform": {"/properties/Name": "$join([Name, \".\"])"}});
+    let schema =
+        json!({"typeName": "My::Own::Zone", "propertyTransform": {"/properties/Name": "$join([Name, \".\"])"}});
     sandbox.write("schema.json", schema.to_string());
     sandbox.run(compare("My::Own::Zone", &["--no-heuristics", "--schema", "schema.json"])).succeeded();
     let both = "[[transform]]\ntype = \"My::Own::Zone\"\n\
@@ -74,7 +75,14 @@ fn a_batch_answers_every_line_whatever_is_in_it() {
     let ran = sandbox.feed(lines.join("\n").as_bytes(), ["compare", "--batch"]).succeeded();
     let answers: Vec<Json> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let statuses: Vec<&Json> = answers.iter().map(|answer| &answer["status"]).collect();
-    assert_eq!(statuses, ["IN_SYNC", "MODIFIED", "DELETED", "NOT_CHECKED"].map(Json::from).iter().chain([&Json::Null]).collect::<Vec<_>>());
+    assert_eq!(
+        statuses,
+        ["IN_SYNC", "MODIFIED", "DELETED", "NOT_CHECKED"]
+            .map(Json::from)
+            .iter()
+            .chain([&Json::Null])
+            .collect::<Vec<_>>()
+    );
     assert_eq!(answers[0]["excused"][0]["tier"], "transform");
     assert_eq!(answers[1]["differences"][0]["PropertyPath"], "/Name");
     assert!(answers[4]["error"]["message"].as_str().is_some());
@@ -83,7 +91,8 @@ fn a_batch_answers_every_line_whatever_is_in_it() {
 #[test]
 fn two_sources_are_compared_on_what_the_first_declares() {
     let sandbox = Sandbox::new();
-    let thing = |id: &str, snapshot: Json| json!({"canonicalId": id, "resourceType": "AWS::SQS::Queue", "snapshot": snapshot});
+    let thing =
+        |id: &str, snapshot: Json| json!({"canonicalId": id, "resourceType": "AWS::SQS::Queue", "snapshot": snapshot});
     let observe = |source: &str, coverage: Json, things: &[Json]| {
         let observation = json!({
             "schema": "driftline.observation/v1", "source": source, "takenAt": "2026-01-01T00:00:00Z",
@@ -92,14 +101,18 @@ fn two_sources_are_compared_on_what_the_first_declares() {
         sandbox.observe(&observation).succeeded();
     };
     let arn = |name: &str| format!("arn:aws:sqs:us-east-1:123456789012:{name}");
-    observe("declared", json!("complete"), &[
-        thing(&arn("a"), json!({"DelaySeconds": 1})),
-        thing(&arn("b"), json!({"DelaySeconds": 1})),
-        thing(&arn("c"), json!({"DelaySeconds": 1})),
-    ]);
+    observe(
+        "declared",
+        json!("complete"),
+        &[
+            thing(&arn("a"), json!({"DelaySeconds": 1})),
+            thing(&arn("b"), json!({"DelaySeconds": 1})),
+            thing(&arn("c"), json!({"DelaySeconds": 1})),
+        ],
+    );
     let live = [thing(&arn("a"), json!({"DelaySeconds": 1, "Extra": 1})), thing(&arn("b"), json!({"DelaySeconds": 2}))];
-    observe("live", json!("complete"), &live);
-    let report = sandbox.json(["compare", "--declared", "declared", "--live", "live", "--exit-zero"]);
+    observe("seen", json!("complete"), &live);
+    let report = sandbox.json(["compare", "--declared", "declared", "--live", "seen", "--exit-zero"]);
     let statuses: Vec<&Json> = report["resources"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["IN_SYNC", "MODIFIED", "DELETED"]);
 }
