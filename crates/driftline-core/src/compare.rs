@@ -38,13 +38,15 @@ pub struct Comparison {
 /// Objects are compared member by member, arrays index by index, or as bags where a rule says `unordered`. What
 /// is there on one side only is one change, with all that lies beneath it.
 pub fn compare(expected: &Value, actual: &Value, rules: &Applicable<'_>) -> Comparison {
-    let mut walk = Walk { rules, path: Pointer::root(), found: Comparison::default(), bags: 0 };
+    let mut walk = Walk { rules, root: expected, path: Pointer::root(), found: Comparison::default(), bags: 0 };
     walk.values(expected, actual);
     walk.found
 }
 
 struct Walk<'a> {
     rules: &'a Applicable<'a>,
+    /// All that is expected; a rule may read from it.
+    root: &'a Value,
     path: Pointer,
     found: Comparison,
     /// How many unordered arrays we are inside of.
@@ -101,7 +103,7 @@ impl Walk<'_> {
 
     /// The rule that explains this difference. What is on one side only is also explained when every leaf of it is.
     fn excusing(&mut self, expected: Option<&Value>, actual: Option<&Value>) -> Option<usize> {
-        if let Some(rule) = self.rules.explaining(&self.path, expected, actual) {
+        if let Some(rule) = self.rules.explaining(self.root, &self.path, expected, actual) {
             return Some(rule);
         }
         let (expected_here, one) = match (expected, actual) {
@@ -163,8 +165,13 @@ impl Walk<'_> {
 
     /// How many changes would count, without keeping them.
     fn counted(&self, compare: impl FnOnce(&mut Walk<'_>)) -> usize {
-        let mut trial =
-            Walk { rules: self.rules, path: self.path.clone(), found: Comparison::default(), bags: self.bags };
+        let mut trial = Walk {
+            rules: self.rules,
+            root: self.root,
+            path: self.path.clone(),
+            found: Comparison::default(),
+            bags: self.bags,
+        };
         compare(&mut trial);
         trial.found.changes.len()
     }

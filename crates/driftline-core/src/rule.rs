@@ -1,6 +1,7 @@
 //! Rules: differences that do not count, as data, each with its origin and reason.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,8 @@ pub enum RuleKind {
     Default(Value),
     /// Two forms of one meaning.
     Equivalent(Equivalence),
+    /// The expected value, turned into another form, is what is there.
+    Transform(Transform),
     /// What the path names is a finding, and its going away means that it was seen to. If values are given, they are
     /// the findings; anything else is not one.
     Resolved(Vec<Value>),
@@ -63,10 +66,30 @@ impl RuleKind {
             RuleKind::Unordered => "unordered",
             RuleKind::Default(_) => "default",
             RuleKind::Equivalent(_) => "equivalent",
+            RuleKind::Transform(_) => "transform",
             RuleKind::Resolved(_) => "resolved",
         }
     }
 }
+
+/// Turns what is expected into the form in which it is given back, and says whether that is what is there.
+pub trait Transformation: fmt::Debug + Send + Sync {
+    /// `root` is all that is expected of the resource; the transformation may read from it.
+    fn explains(&self, root: &Value, path: &Pointer, expected: &Value, actual: Option<&Value>) -> bool;
+}
+
+/// A transformation that rules can share.
+#[derive(Clone, Debug)]
+pub struct Transform(pub Arc<dyn Transformation>);
+
+/// One is only itself: whether two transformations do the same cannot be told.
+impl PartialEq for Transform {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Transform {}
 
 /// When two unequal values mean the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,9 +216,19 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether this rule explains why `expected` and `actual` differ at `path`.
-    pub(crate) fn explains(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> bool {
+    /// Whether this rule explains why `expected` and `actual` differ at `path`, in a resource expected to be `root`.
+    pub(crate) fn explains(
+        &self,
+        root: &Value,
+        path: &Pointer,
+        expected: Option<&Value>,
+        actual: Option<&Value>,
+    ) -> bool {
         match &self.kind {
+            RuleKind::Transform(transform) => {
+                self.path.matches(path)
+                    && expected.is_some_and(|expected| transform.0.explains(root, path, expected, actual))
+            }
             RuleKind::Ignore | RuleKind::Volatile => self.path.covers(path),
             RuleKind::Unordered => false,
             RuleKind::Resolved(findings) => {
@@ -240,6 +273,12 @@ impl RuleBook {
         })
     }
 
+    /// Whether a rule for this resource reads more of it than what differs.
+    pub fn reads_all_of(&self, key: KeyRef<'_>, source: &str) -> bool {
+        let transforms = |rule: &Rule| matches!(rule.kind, RuleKind::Transform(_));
+        self.rules.iter().any(|rule| transforms(rule) && rule.subject.matches(key, source))
+    }
+
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -259,8 +298,14 @@ impl<'a> Applicable<'a> {
         self.0.iter().find(|(_, rule)| rule.kind == RuleKind::Unordered && rule.path.matches(path)).map(|(at, _)| *at)
     }
 
-    pub(crate) fn explaining(&self, path: &Pointer, expected: Option<&Value>, actual: Option<&Value>) -> Option<usize> {
-        self.0.iter().find(|(_, rule)| rule.explains(path, expected, actual)).map(|(at, _)| *at)
+    pub(crate) fn explaining(
+        &self,
+        root: &Value,
+        path: &Pointer,
+        expected: Option<&Value>,
+        actual: Option<&Value>,
+    ) -> Option<usize> {
+        self.0.iter().find(|(_, rule)| rule.explains(root, path, expected, actual)).map(|(at, _)| *at)
     }
 
     /// The rule by which a resource that is gone is a finding that was seen to.
@@ -277,7 +322,7 @@ impl<'a> Applicable<'a> {
 
     /// The rule that excuses the resource's being there at all.
     pub fn ignoring_whole(&self) -> Option<usize> {
-        self.explaining(&Pointer::root(), None, None)
+        self.explaining(&Value::Null, &Pointer::root(), None, None)
     }
 }
 

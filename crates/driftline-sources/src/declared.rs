@@ -22,13 +22,16 @@ use serde::Serialize;
 
 use crate::schema::{self, Facts, Transform};
 
-pub use transform::Engine;
+pub use guess::GUESSES;
+pub use transform::{Engine, TransformRule};
 
 /// What to go by besides the schemas.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     /// Whether guesses count.
     pub heuristics: bool,
+    /// Guesses that do not count all the same, by name.
+    pub without: &'a [String],
     /// Transforms of the user's, asked before those of the schema.
     pub transforms: &'a [Transform],
     /// Evaluates transforms.
@@ -242,7 +245,7 @@ impl Walk<'_> {
     fn whole(&self, path: &Pointer, declared: &Value, live: Option<&Value>) -> Option<Excuse> {
         let all = self.options.transforms.iter().chain(&self.facts.transforms);
         for transform in all.filter(|transform| transform.path.matches(path)) {
-            if let Some(detail) = transform::explains(self.root, path, declared, live, transform, self.options) {
+            if let Some(detail) = transform::explains(self.root, path, declared, live, transform, self.options.engine) {
                 let path = path.clone();
                 return Some(Excuse { path, rule: "transform", tier: Tier::Transform, detail: Some(detail) });
             }

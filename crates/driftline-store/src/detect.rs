@@ -191,6 +191,7 @@ impl Store {
         let expected_coverage =
             if expected.coverage == live.coverage { None } else { Some(self.coverage(&expected.coverage)?) };
         let judge = Judge {
+            expected: expected.number,
             store: self,
             stream: Arc::new(pair.stream.clone()),
             taken: stream.versions().map(|version| (version.number, version.taken_at)).collect(),
@@ -338,6 +339,7 @@ struct Judge<'a> {
     stream: Arc<StreamId>,
     taken: HashMap<u64, Timestamp>,
     live: u64,
+    expected: u64,
     book: &'a RuleBook,
     expected_coverage: &'a Coverage,
     live_coverage: &'a Coverage,
@@ -355,7 +357,7 @@ impl Judge<'_> {
                 (Known::Absent, _) => None,
                 (_, Some(pinned)) => Some(redo(pinned, &row.differences()?)),
                 // New since the pin: what it looks like is only in its version.
-                (_, None) => self.live_value(&row.key)?,
+                (_, None) => self.value(self.live, &row.key)?,
             };
             return Ok(self.sides(row.key, expect(pinned, accepted).as_ref(), live.as_ref(), row.since));
         }
@@ -379,6 +381,12 @@ impl Judge<'_> {
                     unread: Some(told.changes),
                 }))
             }
+            // What differs is not enough for a rule that reads the rest.
+            ((true, true), _) if self.book.reads_all_of(row.key.as_ref(), source) => {
+                let before = self.value(self.expected, &row.key)?;
+                let after = self.value(self.live, &row.key)?;
+                Ok(self.sides(row.key, before.as_ref(), after.as_ref(), row.since))
+            }
             (present, told) => {
                 let row = NetRow { told, ..row };
                 let (before, after) = sides(&row.differences()?);
@@ -394,8 +402,8 @@ impl Judge<'_> {
         self.live_coverage.basis() == self.expected_coverage.basis()
     }
 
-    fn live_value(&self, key: &ResourceKey) -> Result<Option<Value>, StoreError> {
-        let found = self.store.lookup(&self.stream, self.live, &key.id)?;
+    fn value(&self, version: u64, key: &ResourceKey) -> Result<Option<Value>, StoreError> {
+        let found = self.store.lookup(&self.stream, version, &key.id)?;
         Ok(found.into_iter().find(|(found, _)| found == key).map(|(_, value)| value))
     }
 

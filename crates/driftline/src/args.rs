@@ -320,6 +320,7 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct CompareArgs {
     /// What was declared of a resource, and what is live: two JSON files with its properties.
     #[arg(value_name = "FILE", num_args = 0..=2)]
@@ -339,6 +340,9 @@ pub(crate) struct CompareArgs {
     /// Let no guess explain a difference: only schemas, transforms, and what means the same in every type.
     #[arg(long, env = "DRIFTLINE_NO_HEURISTICS", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_heuristics: bool,
+    /// List the guesses, and do nothing else. `[heuristics]` in driftline.toml switches single ones off.
+    #[arg(long, env = "DRIFTLINE_LIST_HEURISTICS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub list_heuristics: bool,
     /// A resource schema with transforms of your own (`propertyTransform`); repeatable.
     #[arg(long, value_name = "FILE", env = "DRIFTLINE_SCHEMA", value_delimiter = ',')]
     pub schema: Vec<PathBuf>,

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use driftline_core::Value;
+use driftline_core::rule::Glob;
 use driftline_sources::declared::{self, Difference, Engine, Excuse, Found, Options, Status};
 use driftline_sources::identity;
 use driftline_sources::schema::{Transform, alternatives};
@@ -16,7 +17,9 @@ use crate::args::CompareArgs;
 use crate::drift::parse_sources;
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
-use crate::output::{BOLD, DIM, Format, GREEN, Page, RED, Show, YELLOW, count, markdown_cell, visible};
+use crate::output::{
+    BOLD, DIM, Format, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible,
+};
 use crate::settings::Settings;
 use crate::survey::{self, is_a_thing, survey};
 
@@ -26,7 +29,11 @@ pub(crate) fn run(settings: &Settings, args: &CompareArgs) -> CommandResult<u8> 
         transforms.extend(read_schema(file)?);
     }
     let engine = Engine::default();
-    let judge = Judge { engine: &engine, transforms: &transforms, heuristics: !args.no_heuristics };
+    if args.list_heuristics {
+        return settings.printer.print(&Guesses).map(|()| exit::IN_SYNC);
+    }
+    let heuristics = (!args.no_heuristics).then_some(&settings.config.heuristics);
+    let judge = Judge { engine: &engine, transforms: &transforms, heuristics };
     if let Some(file) = &args.batch {
         return batch(file, &judge).map(|()| exit::IN_SYNC);
     }
@@ -112,14 +119,28 @@ pub(crate) fn own_transform(
 struct Judge<'a> {
     engine: &'a Engine,
     transforms: &'a [OwnTransform],
-    heuristics: bool,
+    /// What is switched off of them; `None` if all are.
+    heuristics: Option<&'a Heuristics>,
+}
+
+/// Which guesses do not count: by name, and by type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heuristics {
+    pub without: Vec<String>,
+    pub not_for: Vec<Glob>,
 }
 
 impl Judge<'_> {
     fn compare(&self, kind: &str, declared: &Value, live: &Value) -> Found {
         let own = self.transforms.iter().filter(|own| own.kind.as_deref().is_none_or(|own| own == kind));
         let transforms: Vec<Transform> = own.map(|own| own.transform.clone()).collect();
-        let options = Options { heuristics: self.heuristics, transforms: &transforms, engine: self.engine };
+        let counted = self.heuristics.filter(|off| !off.not_for.iter().any(|glob| glob.matches(kind)));
+        let options = Options {
+            heuristics: counted.is_some(),
+            without: counted.map_or(&[], |off| &off.without),
+            transforms: &transforms,
+            engine: self.engine,
+        };
         declared::compare(kind, declared, live, &options)
     }
 
@@ -146,6 +167,35 @@ struct Compared {
     reason: Option<String>,
     declared: Option<Value>,
     live: Option<Value>,
+}
+
+/// The guesses, for people.
+struct Guesses;
+
+impl Show for Guesses {
+    fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let rows: Vec<Vec<String>> =
+            declared::GUESSES.iter().map(|(name, what)| vec![(*name).to_owned(), (*what).to_owned()]).collect();
+        columns(&rows, 0).iter().try_for_each(|line| writeln!(page, "{line}"))
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let guesses: Vec<Json> =
+            declared::GUESSES.iter().map(|(name, what)| json!({"name": name, "takesForTheSame": what})).collect();
+        let all = json!({"schema": "driftline.heuristics/v1", "heuristics": guesses});
+        Ok(serde_json::to_writer_pretty(out, &all)?)
+    }
+
+    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut each = declared::GUESSES.iter();
+        each.try_for_each(|(name, what)| writeln!(out, "{}", json!({"name": name, "takesForTheSame": what})))
+    }
+
+    fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        let heading = vec!["heuristic".to_owned(), "takes for the same".to_owned()];
+        let rows = declared::GUESSES.iter().map(|(name, what)| vec![(*name).to_owned(), (*what).to_owned()]);
+        markdown_table(&std::iter::once(heading).chain(rows).collect::<Vec<_>>(), out)
+    }
 }
 
 /// All that one source declares, against what another sees.

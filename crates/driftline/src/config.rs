@@ -4,19 +4,21 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use driftline_core::rule::{Glob, Subject};
+use driftline_core::rule::{Glob, Subject, Transform};
 use driftline_core::seal::SecretPath;
 use driftline_core::{
     BaselineName, Equivalence, Origin, Pattern, Pointer, Rule, RuleBook, RuleKind, SourceName, Value,
 };
+use driftline_sources::declared::{Engine, GUESSES, TransformRule};
 use driftline_sources::mapped::{self, Mapping};
 use driftline_sources::normalize::Model;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use crate::compare::{OwnTransform, own_transform};
+use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
 use crate::time::parse_duration;
 
@@ -42,6 +44,17 @@ struct RawConfig {
     swamp: RawSwamp,
     #[serde(default)]
     transform: Vec<RawTransform>,
+    #[serde(default)]
+    heuristics: RawHeuristics,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawHeuristics {
+    #[serde(default)]
+    without: Vec<String>,
+    #[serde(default)]
+    not_for: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,6 +159,7 @@ pub(crate) struct Config {
     pub rules: Vec<UserRule>,
     pub seal: Vec<SecretPath>,
     pub transforms: Vec<OwnTransform>,
+    pub heuristics: Heuristics,
     pub swamp_models: Vec<SwampModel>,
 }
 
@@ -250,6 +264,16 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         let name = format!("{file} [[ignore]] {}", at + 1);
         config.rules.push(resolve_ignore(ignore, name.clone()).map_err(|error| error.about(name))?);
     }
+    for name in &raw.heuristics.without {
+        if !GUESSES.iter().any(|(known, _)| known == name) {
+            return Err(CommandError::new(format!("`{name}` is not a heuristic"))
+                .hint("`driftline compare --list-heuristics` lists them"));
+        }
+    }
+    config.heuristics = Heuristics {
+        without: raw.heuristics.without,
+        not_for: raw.heuristics.not_for.into_iter().map(Glob::new).collect(),
+    };
     for (at, transform) in raw.transform.into_iter().enumerate() {
         let name = format!("{file} [[transform]] {}", at + 1);
         for (path, expression) in &transform.property_transform {
@@ -421,6 +445,18 @@ impl Config {
                 rules.push(entry.rule.clone());
                 users.push(Some(at));
             }
+        }
+        let engine = Arc::new(Engine::default());
+        for own in &self.transforms {
+            let transform = TransformRule { transform: own.transform.clone(), engine: engine.clone() };
+            rules.push(Rule {
+                subject: Subject { kind: own.kind.clone().map(Glob::new), ..Subject::default() },
+                path: own.transform.path.clone(),
+                kind: RuleKind::Transform(Transform(Arc::new(transform))),
+                origin: Origin::User(own.transform.source.clone()),
+                reason: format!("the same in another form: {}", own.transform.expression),
+            });
+            users.push(None);
         }
         Rules { book: RuleBook::new(rules), users }
     }

@@ -5,8 +5,30 @@ use driftline_core::{Pattern, Pointer, Value};
 use super::arrays::by_key;
 use super::{Found, Walk};
 
-/// The guess that explains why two values differ.
+/// Every guess by its name, and what it takes for the same.
+pub const GUESSES: &[(&str, &str)] = &[
+    ("case", "texts that differ in upper and lower case only"),
+    ("order", "lists with the same elements in another order"),
+    ("keyed subset", "lists of named elements to which the service adds its own"),
+    ("attached by another resource", "elements that resources of their own add to a list"),
+    ("the service's own where nothing was declared", "a list that was declared empty"),
+    ("ARN or name", "an ARN, and the name it ends in"),
+    ("key alias", "an alias, and the key that it may stand for"),
+    ("version prefix", "a version, and a longer one that begins with it; LATEST, and any version"),
+    ("rate", "rate() in other units"),
+    ("rounded to the hour", "a time, and the hour it is in"),
+    ("trailing sign", "a text with and without a dot or slash at its end"),
+    ("white space", "texts that differ in white space only"),
+    ("key comment", "public keys with another comment"),
+    ("names of members", "members in other capitals, and comparisons by their other names"),
+];
+
+/// The guess that explains why two values differ, unless it is switched off.
 pub(super) fn explains(walk: &Walk<'_>, path: &Pointer, declared: &Value, live: &Value) -> Option<&'static str> {
+    guess(walk, path, declared, live).filter(|name| !walk.options.without.iter().any(|without| without == name))
+}
+
+fn guess(walk: &Walk<'_>, path: &Pointer, declared: &Value, live: &Value) -> Option<&'static str> {
     match (declared, live) {
         (Value::Array(left), Value::Array(right)) => arrays(walk, path, left, right),
         (Value::Object(left), Value::Object(right)) => members(walk, path, left, right),

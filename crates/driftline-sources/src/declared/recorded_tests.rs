@@ -41,7 +41,7 @@ fn equal_things_are_not_called_drifted_and_changed_ones_are() {
     let Some(cases) = recorded() else { return };
     let engine = Engine::default();
     for (heuristics, most) in [(false, 33), (true, 0)] {
-        let options = Options { heuristics, transforms: &[], engine: &engine };
+        let options = Options { heuristics, without: &[], transforms: &[], engine: &engine };
         let mut noisy = Vec::new();
         for (kind, declared, live, expected) in &cases {
             let found = compare(kind, declared, live, &options);
@@ -127,7 +127,7 @@ fn a_change_at_random_is_told_at_its_place() {
     let Some(cases) = recorded() else { return };
     let engine = Engine::default();
     for (heuristics, least) in [(false, 0.990), (true, 0.985)] {
-        let options = Options { heuristics, transforms: &[], engine: &engine };
+        let options = Options { heuristics, without: &[], transforms: &[], engine: &engine };
         let (mut dice, mut done, mut missed) = (Dice(7), 0, Vec::new());
         while done < MUTATIONS {
             let (kind, declared, live, _) = &cases[dice.below(cases.len())];

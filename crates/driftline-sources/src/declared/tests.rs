@@ -13,7 +13,7 @@ fn found(kind: &str, declared: &str, live: &str, heuristics: bool) -> Found {
 fn found_with(kind: &str, declared: &str, live: &str, heuristics: bool, transforms: &[Transform]) -> Found {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let engine = Engine::default();
-    compare(kind, &read(declared), &read(live), &Options { heuristics, transforms, engine: &engine })
+    compare(kind, &read(declared), &read(live), &Options { heuristics, without: &[], transforms, engine: &engine })
 }
 
 fn paths(found: &Found) -> Vec<String> {
@@ -161,5 +161,25 @@ fn a_transform_of_the_users_is_tried_in_order_and_says_which_one_matched() {
         assert_eq!(detail.as_deref().map(|text| &text[..13]), told, "{live}");
         assert_eq!(found.differences.is_empty(), told.is_some());
         assert!(found.excused.iter().all(|excuse| excuse.tier == Tier::Transform));
+    }
+}
+
+#[test]
+fn every_guess_has_a_name_that_is_listed_and_can_be_switched_off() {
+    let (declared, live) = (Value::from([("Type", "managed".into())]), Value::from([("Type", "MANAGED".into())]));
+    let engine = Engine::default();
+    let kind = "AWS::Batch::ComputeEnvironment";
+    let with = |without: &[String]| {
+        compare(kind, &declared, &live, &Options { heuristics: true, without, transforms: &[], engine: &engine })
+    };
+    let rule = with(&[]).excused[0].rule;
+    assert!(super::GUESSES.iter().any(|(name, _)| *name == rule));
+    assert_eq!(with(&["case".into()]).differences.len(), 1);
+    // The names in the code are those of the list.
+    let code = include_str!("guess.rs");
+    for name in code.split("Some(\"").skip(1).chain(code.split("then_some(\"").skip(1)) {
+        let name = name.split('"').next().unwrap();
+        let listed = super::GUESSES.iter().any(|(known, _)| *known == name);
+        assert!(listed || name.contains("SecurityGroupId"), "{name}");
     }
 }

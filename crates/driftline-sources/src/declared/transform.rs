@@ -1,13 +1,14 @@
 //! Property transforms: the declared value as the service gives it back.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use driftline_core::rule::Transformation;
 use driftline_core::{Pointer, Value};
 use jsonata::{Expression, Input, Limits, Outcome};
 use regex::{Regex, RegexBuilder};
 
-use super::{Options, scalar};
+use super::scalar;
 use crate::schema::Transform;
 
 /// Evaluates expressions, each parsed once.
@@ -65,26 +66,26 @@ pub(super) fn explains(
     declared: &Value,
     live: Option<&Value>,
     transform: &Transform,
-    options: &Options<'_>,
+    engine: &Engine,
 ) -> Option<String> {
     let (leaf, parents) = path.segments().split_last()?;
     let parent = parents.iter().try_fold(root, |value, segment| step(value, segment))?;
     for (number, alternative) in transform.alternatives.iter().enumerate() {
         let from_root = parents.first().is_some_and(|first| names_first(alternative, first));
         let context = if from_root { root } else { parent };
-        let mut results = vec![options.engine.evaluate(alternative, context)];
+        let mut results = vec![engine.evaluate(alternative, context)];
         // A parameter arrives as a text although the property is a number, and the other way round.
         if let Some(other) = respelled(declared) {
             let (base, at) =
                 if from_root { (root, path.clone()) } else { (parent, Pointer::root().child(leaf.as_str())) };
             let mut base = base.clone();
             at.set(&mut base, Some(other));
-            results.push(options.engine.evaluate(alternative, &base));
+            results.push(engine.evaluate(alternative, &base));
         }
         for result in results.into_iter().flatten() {
             // A transform of a whole object may give all of the root.
             let inner = path.find(&result).cloned();
-            let matches = |result: &Value| same(declared, result, live, options.engine);
+            let matches = |result: &Value| same(declared, result, live, engine);
             if matches(&result) || inner.is_some_and(|inner| matches(&inner)) {
                 let weak = !mentions(alternative, leaf);
                 let about = if weak { ", which does not look at the value" } else { "" };
@@ -145,4 +146,17 @@ fn same(declared: &Value, result: &Value, live: Option<&Value>, engine: &Engine)
     // `[[]` and `[]]` are one bracket in the dialect they were written for.
     let pattern = pattern.replace("[[]", r"\[").replace("[]]", r"\]");
     engine.matches(&pattern, live)
+}
+
+/// A transform as a rule of any comparison.
+#[derive(Debug)]
+pub struct TransformRule {
+    pub transform: Transform,
+    pub engine: Arc<Engine>,
+}
+
+impl Transformation for TransformRule {
+    fn explains(&self, root: &Value, path: &Pointer, expected: &Value, actual: Option<&Value>) -> bool {
+        explains(root, path, expected, actual, &self.transform, &self.engine).is_some()
+    }
 }

@@ -116,3 +116,40 @@ fn two_sources_are_compared_on_what_the_first_declares() {
     let statuses: Vec<&Json> = report["resources"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["IN_SYNC", "MODIFIED", "DELETED"]);
 }
+
+#[test]
+fn a_transform_of_ones_own_holds_in_drift_of_any_source() {
+    let sandbox = Sandbox::new();
+    let zone = |name: &str, suffix: &str| json!({"canonicalId": "z", "resourceType": "My::Zone", "snapshot": {"Name": name, "Suffix": suffix, "Deep": {"A": 1}}});
+    sandbox.observe_things(0, &[zone("example.com", ".")]);
+    sandbox.run(["baseline", "set"]).succeeded();
+    sandbox.observe_things(1, &[zone("example.com.", ".")]);
+    sandbox.run(["drift"]).exited(2);
+    // It reads another property, which did not change and so is not among what differs.
+    let config = "stale_after = \"36500d\"\n[[transform]]\ntype = \"My::Zone\"\n\
+                  propertyTransform = { \"/properties/Name\" = '$lowercase(Name) $OR Name & Suffix' }\n";
+    sandbox.write("driftline.toml", config);
+    let report = sandbox.run(["drift", "-o", "json", "--all"]).succeeded().json();
+    let excused = &report["resources"][0]["excused"][0];
+    assert_eq!([&excused["path"], &excused["rule"]], [&json!("/Name"), &json!("transform")], "{report:#}");
+    sandbox.run(["explain", "z"]).succeeded().prints(&["the same in another form", "[[transform]] 1"]);
+    sandbox.observe_things(2, &[zone("example.org.", ".")]);
+    let report = sandbox.drift([]);
+    assert_eq!(report["resources"][0]["changes"][0]["path"], "/Name");
+}
+
+#[test]
+fn a_guess_can_be_switched_off_by_name_by_type_or_altogether() {
+    let kind = "AWS::Batch::ComputeEnvironment";
+    let sandbox = with_files(&json!({"Type": "managed"}), &json!({"Type": "MANAGED"}));
+    sandbox.run(compare(kind, &[])).succeeded().prints(&["(heuristic, case)"]);
+    sandbox.run(compare(kind, &["--no-heuristics"])).exited(2);
+    for config in ["without = [\"case\"]", "not_for = [\"AWS::Batch::*\"]"] {
+        sandbox.write("driftline.toml", format!("[heuristics]\n{config}\n"));
+        sandbox.run(compare(kind, &[])).exited(2);
+    }
+    sandbox.write("driftline.toml", "[heuristics]\nwithout = [\"cas\"]\n");
+    sandbox.run(compare(kind, &[])).refused(&["`cas` is not a heuristic", "--list-heuristics"]);
+    let none = Sandbox::new();
+    none.run(["compare", "--list-heuristics"]).succeeded().prints(&["case", "version prefix"]);
+}
