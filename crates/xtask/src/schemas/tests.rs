@@ -77,6 +77,7 @@ fn the_package_holds_what_others_counted_in_it() {
         ("read-only", (1_654, 5_684 - 1)),
         ("write-only", (507, 1_263 - 1)),
         ("create-only", (1_623, 4_558 - 1)),
+        ("required", (1_592, 3_634)),
         ("conditional create-only", (45, 166)),
         ("deprecated", (46, 116)),
         ("unordered", (1_042, 3_368)),
