@@ -31,7 +31,8 @@ const ALIASES: &[(&str, &str, &str)] = &[
 ];
 
 /// Names under which each source keeps what it calls the thing, and what it says of itself. They never compare.
-const NOT_PROPERTIES: &[&str] = &["id", "arn", "$terraform", "timeouts", "region", "accountid", "resourcetype"];
+const NOT_PROPERTIES: &[&str] =
+    &["id", "arn", "$terraform", "$cloudformation", "timeouts", "region", "accountid", "resourcetype"];
 
 /// Names that mean something else than they say: adopt's `name` is the tag of that name.
 const MISLEADING: &[(&str, &str)] = &[("AWS::EC2::SecurityGroup", "name")];
