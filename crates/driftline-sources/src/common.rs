@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use driftline_core::Value;
 
+use crate::declared::{has_unknown, is_unknown};
+
 /// By type: what one source calls a property, and what others call it, both as [`fold`] writes them.
 const ALIASES: &[(&str, &str, &str)] = &[
     ("AWS::S3::Bucket", "bucket", "bucketname"),
@@ -95,6 +97,11 @@ fn both(
     let mut right = BTreeMap::new();
     for (folded, (name, theirs)) in second {
         let Some((_, ours)) = first.get(folded) else { continue };
+        // What a template could not be resolved to may be what is there.
+        let open = |value: &Value| is_unknown(value) || value.as_array().is_some() && has_unknown(value);
+        if open(ours) || open(theirs) {
+            continue;
+        }
         let (ours, theirs) = cut(ours, theirs);
         left.insert((*name).to_owned(), ours);
         right.insert((*name).to_owned(), theirs);
