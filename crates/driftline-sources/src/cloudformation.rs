@@ -48,13 +48,13 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
         pass.take(document)?;
         listing.taken(document.written_at);
     }
-    let Some((name, template)) = pass.template.take() else {
+    let Some((name, mut template)) = pass.template.take() else {
         let first = opened.first().map_or("", |document| document.name.as_str());
         return Err(NormalizeError::new(first, "there is no template here")
             .hint("give the template, or what `aws cloudformation get-template --stack-name NAME` prints"));
     };
     let length: usize = opened.iter().map(|document| document.text.len()).sum();
-    let read = Reading::new(&pass, &template, context, length);
+    let read = Reading::new(&pass, &mut template, context, length);
     let mut partial = None;
     if template.get("Transform").is_some_and(|transform| *transform != Value::Null) {
         let message = "it has transforms, which make other resources of it; `aws cloudformation get-template \
@@ -103,16 +103,20 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(pass: &'a Pass, template: &BTreeMap<String, Value>, context: &Context, length: usize) -> Self {
+    fn new(pass: &'a Pass, template: &mut BTreeMap<String, Value>, context: &Context, length: usize) -> Self {
         let id = pass.stack.id.as_deref().filter(|id| aws::is_arn(id)).unwrap_or_default();
         let part = |at| id.split(':').nth(at).filter(|part| !part.is_empty() && part.len() <= 64).map(str::to_owned);
         let source = context.source.as_str();
-        let section = |name: &str| template.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut section = |name: &str| match template.remove(name) {
+            Some(Value::Object(members)) => members,
+            _ => BTreeMap::new(),
+        };
+        let (mappings, conditions, parameters) = (section("Mappings"), section("Conditions"), section("Parameters"));
         let mut read = Self {
             pass,
             scope: Scope {
-                mappings: section("Mappings"),
-                conditions: section("Conditions"),
+                mappings,
+                conditions,
                 exports: pass.exports.clone(),
                 decided: RefCell::default(),
                 depth: Cell::new(0),
@@ -130,13 +134,13 @@ impl<'a> Reading<'a> {
             length,
         };
         read.pseudo_parameters();
-        parameters::read(pass, &section("Parameters"), &mut read.scope.refs);
-        let resources = section("Resources");
-        for (logical, resource) in &resources {
+        parameters::read(pass, &parameters, &mut read.scope.refs);
+        let resources = || template.get("Resources").and_then(Value::as_object).into_iter().flatten();
+        for (logical, resource) in resources() {
             read.refer(logical, resource);
         }
         // The path of a role may hang on parameters, which are known by now.
-        for (logical, resource) in &resources {
+        for (logical, resource) in resources() {
             read.describe(logical, resource);
         }
         read
@@ -241,8 +245,7 @@ impl<'a> Reading<'a> {
             false => secret::patterns(&properties, &secrets),
         };
         if let Value::Object(members) = &mut properties {
-            let about =
-                [("stack", Value::from(shortened(&self.stack))), ("logicalId", Value::from(shortened(logical)))];
+            let about = [("stack", Value::from(shortened(&self.stack))), ("logicalId", Value::from(logical))];
             members.insert(ABOUT.to_owned(), Value::from(about));
         }
         let key = self.key(listing, kind, logical, resource);

@@ -399,5 +399,5 @@ fn size(value: &Value) -> usize {
 
 /// A name for a message: no longer than names are.
 pub(super) fn shortened(name: &str) -> String {
-    name.chars().take(64).collect()
+    name.chars().take(255).collect()
 }

@@ -165,7 +165,7 @@ fn what_nobody_may_see_is_nowhere() {
     let uses = "[!Ref Secret, !Sub 'x${Secret}', !If [Unsure, !Ref Secret, a], !Base64 {Ref: Secret}]";
     let found = listing(Model::CloudFormation, &[&template(uses), parameters, RESOURCES]);
     assert!(!format!("{found:?}").contains("hunter2"));
-    for (_, found) in &found.resources {
+    for found in found.resources.values() {
         assert!(!found.properties.to_json().contains("hunter"));
     }
 }
