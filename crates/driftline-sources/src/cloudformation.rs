@@ -173,17 +173,17 @@ impl<'a> Reading<'a> {
 
     /// What a `Ref` of a resource is: its physical id. Of one that is made of several, a `Ref` is only a part.
     fn refer(&mut self, logical: &str, resource: &Value) {
-        let physical = self.pass.physical.get(logical).filter(|id| !id.contains('|'));
-        let value = match physical {
-            Some(_) if text(resource, "Type").is_none() => unknown("a resource without a type"),
-            Some(id) => Value::from(id.as_str()),
+        let physical = text(resource, "Type").and_then(|kind| self.pass.physical(logical, kind));
+        let value = match physical.filter(|id| !id.contains('|')) {
+            Some(id) => Value::from(id),
             None => unknown(format!("the physical id of {}", shortened(logical))),
         };
         self.scope.refs.insert(logical.to_owned(), value);
     }
 
     fn describe(&mut self, logical: &str, resource: &Value) {
-        let (Some(kind), Some(physical)) = (text(resource, "Type"), self.pass.physical.get(logical)) else { return };
+        let Some(kind) = text(resource, "Type") else { return };
+        let Some(physical) = self.pass.physical(logical, kind) else { return };
         let path = self.path(resource);
         for (name, value) in attributes::known(kind, physical, path.as_ref(), self.at()) {
             self.scope.attributes.insert((logical.to_owned(), name.to_owned()), Value::from(value));
@@ -255,9 +255,9 @@ impl<'a> Reading<'a> {
 
     fn key(&self, listing: &mut Listing, kind: &str, logical: &str, resource: &Value) -> ResourceKey {
         let local = || key(aws::canonical_kind(kind), &self.local, logical);
-        let Some(physical) = self.pass.physical.get(logical) else {
+        let Some(physical) = self.pass.physical(logical, kind) else {
             if self.pass.listed {
-                let message = "it has no physical id: it is followed by its logical id and cannot meet what other \
+                let message = "the stack has no such resource of this type: it is followed by its logical id and cannot meet what other \
                                sources saw";
                 listing.problem(shortened(logical), message);
             }

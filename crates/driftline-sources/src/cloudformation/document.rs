@@ -17,8 +17,8 @@ pub(super) struct Pass {
     pub parameters: BTreeMap<String, Given>,
     /// Whether a stack says what its parameters are: then it says all of them.
     pub deployed: bool,
-    /// The physical id of each resource that has one, by its logical id.
-    pub physical: BTreeMap<String, String>,
+    /// The physical id of each resource that has one, and its type if that is told, by its logical id.
+    physical: BTreeMap<String, (String, Option<String>)>,
     /// Whether a document lists the resources of the stack.
     pub listed: bool,
     pub exports: BTreeMap<String, String>,
@@ -140,9 +140,16 @@ impl Pass {
         if let (Some(logical), Some(physical)) = names
             && !gone
         {
-            self.physical.insert(logical.to_owned(), physical.to_owned());
+            let kind = text(resource, "ResourceType").map(ToOwned::to_owned);
+            self.physical.insert(logical.to_owned(), (physical.to_owned(), kind));
         }
         Ok(())
+    }
+
+    /// The physical id of a resource. What was of another type when it was made is not this one.
+    pub(super) fn physical(&self, logical: &str, kind: &str) -> Option<&str> {
+        let (id, known) = self.physical.get(logical)?;
+        known.as_deref().is_none_or(|known| known == kind).then_some(id)
     }
 
     /// All documents of a pass are of one stack.

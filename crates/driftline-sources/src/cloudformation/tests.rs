@@ -228,6 +228,26 @@ fn things_are_called_what_other_sources_call_them() {
 }
 
 #[test]
+fn what_the_stack_made_of_another_type_is_another_thing() {
+    let resources =
+        r#"{"StackResources":[{"LogicalResourceId":"A","PhysicalResourceId":"b","ResourceType":"AWS::S3::Bucket"}]}"#;
+    let template = "Resources: {A: {Type: 'AWS::SNS::Topic', Properties: {P: !Ref A}}}";
+    let found = listing(Model::CloudFormation, &[template, STACK, resources]);
+    let (key, found) = found.resources.iter().next().unwrap();
+    assert_eq!((key.place.as_str(), key.id.as_str()), ("cloudformation/test", "A"));
+    assert!(found.properties.to_json().contains("$unknown"));
+}
+
+#[test]
+fn a_secret_by_its_name_is_sealed() {
+    let template = "Resources: {A: {Type: 'AWS::RDS::DBInstance', Properties: {MasterUserPassword: hunter2}}}";
+    let found = listing(Model::CloudFormation, &[template]);
+    let sensitive: Vec<String> =
+        found.resources.values().flat_map(|found| &found.sensitive).map(ToString::to_string).collect();
+    assert_eq!(sensitive, ["/MasterUserPassword"]);
+}
+
+#[test]
 fn the_tags_of_a_stack_are_on_what_has_tags() {
     let text = "
 Resources:
