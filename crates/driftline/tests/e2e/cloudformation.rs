@@ -103,4 +103,8 @@ fn a_template_claims_what_its_stack_made_and_keeps_no_secret() {
     assert!(!shown.contains("$unknown") && !shown.contains("KmsMasterKeyId"), "{shown}");
     assert!(!owned.contains("hunter2") && !shown.contains("hunter2"));
     sandbox.run(["observe", "cloudformation", "stack.json"]).refused(&["there is no template"]);
+    sandbox.run(["doctor", "--determinism", "template.yaml"]).refused(&["only JSON can be shuffled"]);
+    sandbox.write("template.json", json!({"TemplateBody": TEMPLATE}).to_string());
+    let documents = ["template.json", "stack.json", "resources.json"];
+    sandbox.run(["doctor", "--determinism"].iter().chain(&documents)).succeeded().prints(&["is deterministic"]);
 }
