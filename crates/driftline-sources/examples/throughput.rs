@@ -111,6 +111,17 @@ fn document(model: Model, size: usize) -> String {
                 .collect();
             json!({"fetchedAt": "2026-06-29T10:00:00Z", "accountId": account, "region": "us-east-1", "nodes": nodes, "edges": edges})
         }
+        Model::CloudFormation => {
+            let groups = (0..size / 400).map(|at| {
+                let group = json!({"Type": "AWS::EC2::SecurityGroup", "Properties": {
+                    "GroupDescription": "Traffic of the service", "GroupName": {"Fn::Sub": "${AWS::StackName}-group"},
+                    "SecurityGroupIngress": [{"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIp": "10.0.0.0/8"}],
+                    "VpcId": {"Ref": "Vpc"}, "Tags": [{"Key": "Name", "Value": format!("thing-{at}")}],
+                }});
+                (format!("Group{at}"), group)
+            });
+            json!({"Resources": groups.collect::<serde_json::Map<_, _>>()})
+        }
         Model::Terraform => json!({
             "version": 4, "terraform_version": "1.9.0", "serial": 1, "lineage": "x", "outputs": {},
             "resources": many(&|at| json!({

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use driftline_core::Value;
 
+use crate::declared::{has_unknown, is_unknown};
+
 /// By type: what one source calls a property, and what others call it, both as [`fold`] writes them.
 const ALIASES: &[(&str, &str, &str)] = &[
     ("AWS::S3::Bucket", "bucket", "bucketname"),
@@ -31,7 +33,8 @@ const ALIASES: &[(&str, &str, &str)] = &[
 ];
 
 /// Names under which each source keeps what it calls the thing, and what it says of itself. They never compare.
-const NOT_PROPERTIES: &[&str] = &["id", "arn", "$terraform", "timeouts", "region", "accountid", "resourcetype"];
+const NOT_PROPERTIES: &[&str] =
+    &["id", "arn", "$terraform", "$cloudformation", "timeouts", "region", "accountid", "resourcetype"];
 
 /// Names that mean something else than they say: adopt's `name` is the tag of that name.
 const MISLEADING: &[(&str, &str)] = &[("AWS::EC2::SecurityGroup", "name")];
@@ -94,6 +97,11 @@ fn both(
     let mut right = BTreeMap::new();
     for (folded, (name, theirs)) in second {
         let Some((_, ours)) = first.get(folded) else { continue };
+        // What a template could not be resolved to may be what is there.
+        let open = |value: &Value| is_unknown(value) || value.as_array().is_some() && has_unknown(value);
+        if open(ours) || open(theirs) {
+            continue;
+        }
         let (ours, theirs) = cut(ours, theirs);
         left.insert((*name).to_owned(), ours);
         right.insert((*name).to_owned(), theirs);

@@ -172,7 +172,9 @@ impl Walk<'_> {
                 Self::policy(path, declared, live, found);
             }
             (Value::Object(declared), Value::Object(live)) => {
-                for (name, value) in declared {
+                // What a source says of the thing besides its properties.
+                let root = path.is_root();
+                for (name, value) in declared.iter().filter(|(name, _)| !root || !name.starts_with('$')) {
                     path.push(name.as_str());
                     self.values(path, value, live.get(name), found);
                     path.pop();
@@ -188,6 +190,16 @@ impl Walk<'_> {
         document::compare(path, declared, live, &mut inside);
         if inside.differences.is_empty() {
             found.excuse(path, "policy", Tier::Builtin, Some("the same policy in another form".into()));
+        } else if has_unknown(declared) {
+            // What has an unknown part may be what is there; and an unknown statement may be any that is too many.
+            let open = declared.get("Statement").is_some_and(|them| {
+                is_unknown(them) || them.as_array().is_some_and(|them| them.iter().any(is_unknown))
+            });
+            inside.differences.retain(|one| match &one.expected {
+                Some(expected) => !has_unknown(expected),
+                None => !open,
+            });
+            found.excuse(path, "unknown", Tier::Builtin, Some("a part of it could not be resolved".into()));
         }
         found.differences.append(&mut inside.differences);
     }
@@ -279,8 +291,18 @@ fn is_secret(name: &str) -> bool {
     ["password", "secretstring", "authtoken", "privatekey", "clientsecret"].iter().any(|word| name.ends_with(word))
 }
 
-fn is_unknown(value: &Value) -> bool {
+pub(crate) fn is_unknown(value: &Value) -> bool {
     value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(UNKNOWN))
+}
+
+/// Whether something in it is unknown.
+pub(crate) fn has_unknown(value: &Value) -> bool {
+    match value {
+        _ if is_unknown(value) => true,
+        Value::Array(items) => items.iter().any(has_unknown),
+        Value::Object(members) => members.values().any(has_unknown),
+        _ => false,
+    }
 }
 
 fn matches(patterns: &[Pattern], path: &Pointer) -> bool {

@@ -5,6 +5,7 @@
 pub mod adopt;
 pub mod aws;
 pub mod builtin;
+pub mod cloudformation;
 pub mod common;
 pub mod config;
 pub mod declared;

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::swamp::Lifecycle;
-use crate::{adopt, config, dns, inventory, swamp, terraform, topology};
+use crate::{adopt, cloudformation, config, dns, inventory, swamp, terraform, topology};
 
 /// One document as it lies in a file or a datastore.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +57,19 @@ pub enum Model {
     Dns,
     EventTopology,
     Terraform,
+    CloudFormation,
 }
 
 impl Model {
-    pub const ALL: [Model; 6] =
-        [Model::Adopt, Model::Inventory, Model::Config, Model::Dns, Model::EventTopology, Model::Terraform];
+    pub const ALL: [Model; 7] = [
+        Model::Adopt,
+        Model::Inventory,
+        Model::Config,
+        Model::Dns,
+        Model::EventTopology,
+        Model::Terraform,
+        Model::CloudFormation,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -71,6 +79,7 @@ impl Model {
             Model::Dns => "dns",
             Model::EventTopology => "event-topology",
             Model::Terraform => "terraform",
+            Model::CloudFormation => "cloudformation",
         }
     }
 
@@ -83,6 +92,7 @@ impl Model {
             Model::Dns => dns::normalize(documents, context),
             Model::EventTopology => topology::normalize(documents, context),
             Model::Terraform => terraform::normalize(documents, context),
+            Model::CloudFormation => cloudformation::normalize(documents, context),
         }?;
         finish(documents, listings)
     }

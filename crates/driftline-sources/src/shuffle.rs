@@ -33,13 +33,16 @@ impl Dice {
 /// Puts lists of objects into another order: those that are listings, and not those that are inside of an item.
 pub fn shuffle_lists(value: &mut Json, dice: &mut Dice) {
     match value {
+        // In a template order counts: there are no listings in it.
+        Json::Object(members) if members.contains_key("Resources") => {}
         Json::Object(members) => members.iter_mut().for_each(|(_, member)| shuffle_lists(member, dice)),
         Json::Array(items) if items.iter().all(Json::is_object) => dice.shuffle(items),
         _ => {}
     }
 }
 
-/// The document in two, each with a part of every listing. A state of Terraform is one whole and stays it.
+/// The document in two, each with a part of every listing. A state of Terraform is one whole and stays it, and so
+/// does a template or a stack.
 pub fn cut(document: &Json, dice: &mut Dice) -> Vec<Json> {
     fn split(value: &Json, dice: &mut Dice) -> (Json, Json) {
         match value {
@@ -67,7 +70,7 @@ pub fn cut(document: &Json, dice: &mut Dice) -> Vec<Json> {
             other => (other.clone(), other.clone()),
         }
     }
-    let one_whole = ["terraform_version", "format_version", "serial", "address"];
+    let one_whole = ["terraform_version", "format_version", "serial", "address", "Resources", "TemplateBody", "Stacks"];
     if one_whole.iter().any(|member| document.get(member).is_some()) {
         return vec![document.clone()];
     }

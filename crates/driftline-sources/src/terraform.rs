@@ -18,8 +18,8 @@ mod parts;
 mod plan;
 #[cfg(test)]
 mod recorded_tests;
-mod room;
-mod secret;
+pub(crate) mod room;
+pub(crate) mod secret;
 #[cfg(test)]
 mod tests;
 mod things;

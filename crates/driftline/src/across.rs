@@ -121,9 +121,10 @@ pub(crate) fn drift(
     Ok((drift, in_sync))
 }
 
-/// A state lists all that it manages: what is not in it, it does not manage.
+/// A state or a template lists all that it manages: what is not in it, it does not manage.
 fn tells_all(coverage: &Coverage) -> bool {
-    survey::sees_everything(coverage) || coverage.basis() == Some(driftline_sources::terraform::BASIS)
+    let managed = [driftline_sources::terraform::BASIS, driftline_sources::cloudformation::BASIS];
+    survey::sees_everything(coverage) || coverage.basis().is_some_and(|basis| managed.contains(&basis))
 }
 
 fn compared(settings: &Settings, key: &ResourceKey, stream: &StreamId, expected: &Value, live: &Value) -> Judgement {

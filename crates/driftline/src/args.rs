@@ -134,6 +134,10 @@ pub(crate) enum Observe {
     EventTopology(DocumentArgs),
     /// Terraform: state files, and the JSON of `terraform show` for a state or a plan.
     Terraform(DocumentArgs),
+    /// CloudFormation: a template (JSON or YAML), and what `aws cloudformation describe-stacks`,
+    /// `describe-stack-resources`, `list-exports` and `get-template` print; parameters from a file, too.
+    #[command(name = "cloudformation")]
+    CloudFormation(DocumentArgs),
     /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
     Swamp(SwampArgs),
     /// Run every source of the configuration file.

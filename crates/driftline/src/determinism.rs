@@ -39,6 +39,14 @@ pub(crate) fn run(settings: &Settings, named: &[String], model: Option<&str>) ->
         })?,
         None => recognise(|model| normalize(model, &originals).map(|listings| resources(&listings)))?,
     };
+    // A template may be YAML, which says nothing about whether it comes out the same.
+    if model == Model::CloudFormation {
+        let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        if let Some(at) = originals.iter().position(|text| !is_json(text)) {
+            return Err(CommandError::new(format!("`{}` is YAML, and only JSON can be shuffled", texts[at].name))
+                .hint("`aws cloudformation get-template` prints JSON"));
+        }
+    }
     let proof = prove(&originals, |texts| normalize(model, texts)).map_err(|error| {
         error.about(format!("the normalizer of {} is not deterministic on this input", model.name()))
     })?;

@@ -50,6 +50,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
         Observe::Dns(args) => report.committed = documents(settings, Model::Dns, args)?,
         Observe::EventTopology(args) => report.committed = documents(settings, Model::EventTopology, args)?,
         Observe::Terraform(args) => report.committed = documents(settings, Model::Terraform, args)?,
+        Observe::CloudFormation(args) => report.committed = documents(settings, Model::CloudFormation, args)?,
         Observe::Swamp(args) => return crate::swamp::run(settings, &args),
         Observe::All { permissions } => return observe_all(settings, permissions),
     }

@@ -17,7 +17,7 @@ use crate::error::CommandResult;
 use crate::exit;
 use crate::output::{BOLD, CYAN, DIM, Page, RED, Show, YELLOW, count, markdown_cell, visible};
 use crate::settings::Settings;
-use crate::survey::{self, Surveyed, TERRAFORM, survey};
+use crate::survey::{self, Surveyed, is_claim, survey};
 use crate::time::parse_moment;
 
 /// What is known of a record's target.
@@ -94,7 +94,7 @@ fn judge(surveyed: &[Surveyed]) -> Vec<Pointing> {
     }
     let mut found = Vec::new();
     for one in surveyed {
-        let records = one.resources.iter().filter(|(key, value)| key.kind == RECORD && value.get(TERRAFORM).is_none());
+        let records = one.resources.iter().filter(|(key, value)| key.kind == RECORD && !is_claim(value));
         for (key, value) in records {
             for target in targets(value) {
                 let name = value.get("name").and_then(Value::as_str).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::output::{
     BOLD, CYAN, DIM, GREEN, Page, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible,
 };
 use crate::settings::Settings;
-use crate::survey::{self, Surveyed, TERRAFORM, is_a_thing, survey};
+use crate::survey::{self, CLOUDFORMATION, Surveyed, TERRAFORM, is_a_thing, survey};
 use crate::time::parse_moment;
 
 /// Who says that a thing is theirs.
@@ -142,7 +142,7 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
         for (key, at) in group {
             let value = value(key, *at);
             let stream = surveyed[*at].stream.to_string();
-            match terraform_claim(value, &stream) {
+            match claim_of(value, &stream) {
                 Some(claim) => drop(claims.insert(claim)),
                 None => drop(seen_by.insert(stream.clone())),
             }
@@ -151,7 +151,8 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
         }
         let (key, _) = &group[0];
         // What exists only in a tool's own books is not infrastructure that could be unclaimed.
-        if seen_by.is_empty() && key.place.as_str().starts_with("terraform/") {
+        let place = key.place.as_str();
+        if seen_by.is_empty() && ["terraform/", "cloudformation/"].iter().any(|tool| place.starts_with(tool)) {
             continue;
         }
         let mut reason = None;
@@ -198,9 +199,15 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
     things
 }
 
-fn terraform_claim(value: &Value, stream: &str) -> Option<Claim> {
+/// What the tool that a source reads from says of a thing.
+fn claim_of(value: &Value, stream: &str) -> Option<Claim> {
+    let member = |claim: &Value, name: &str| claim.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
+    if let Some(claim) = value.get(CLOUDFORMATION) {
+        let name = format!("{}/{}", member(claim, "stack")?, member(claim, "logicalId")?);
+        return Some(Claim { by: "cloudformation", source: stream.to_owned(), name, module: None });
+    }
     let claim = value.get(TERRAFORM)?;
-    let text = |name: &str| claim.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
+    let text = |name: &str| member(claim, name);
     Some(Claim { by: "terraform", source: stream.to_owned(), name: text("address")?, module: text("module") })
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn survey(store: &Store, named: &[StreamId], at: Option<Timestamp>) -
         let Some(version) = version else { continue };
         let resources = store.resources(id, version.number, |_| true)?;
         found.push(Surveyed {
-            claims: resources.values().any(|value| value.get(TERRAFORM).is_some()),
+            claims: resources.values().any(is_claim),
             stream: id.clone(),
             version: version.number,
             taken_at: version.taken_at,
@@ -49,8 +49,14 @@ pub(crate) fn is_a_thing(kind: &str) -> bool {
     !kind.starts_with("Driftline::") && !kind.starts_with("Terraform::")
 }
 
-/// The member in which a normalizer keeps who manages a thing.
+/// The members in which a normalizer keeps who manages a thing.
 pub(crate) const TERRAFORM: &str = "$terraform";
+pub(crate) const CLOUDFORMATION: &str = driftline_sources::cloudformation::ABOUT;
+
+/// Whether this is what a tool manages, and not what somebody saw.
+pub(crate) fn is_claim(value: &Value) -> bool {
+    value.get(TERRAFORM).or_else(|| value.get(CLOUDFORMATION)).is_some()
+}
 
 /// Whether the listing would have everything of its extents, and not just what some backend or tool knows of.
 pub(crate) fn sees_everything(coverage: &Coverage) -> bool {

@@ -3,14 +3,16 @@
 use driftline_core::{Pointer, Value};
 use pathfinding::prelude::{Matrix, kuhn_munkres_min};
 
-use super::{ByKey, Found, Tier, Walk, matches};
+use super::{ByKey, DifferenceType, Found, Tier, Walk, is_unknown, matches};
 
 /// From how many elements on, pairing every one with every other costs too much.
 const MANY: usize = 64;
 
 impl Walk<'_> {
     pub(super) fn arrays(&self, path: &mut Pointer, declared: &[Value], live: &[Value], found: &mut Found) {
-        if self.are_tags(path, declared) {
+        if declared.iter().any(is_unknown) {
+            self.partly(path, declared, live, found);
+        } else if self.are_tags(path, declared) {
             self.tags(path, declared, live, found);
         } else if matches(&self.facts.attribute_lists, path) {
             self.settings(path, declared, live, found);
@@ -20,6 +22,21 @@ impl Walk<'_> {
         } else {
             self.list(path, declared, live, found);
         }
+    }
+
+    /// An unknown element may be any number of those that are there, so only what is known must be among them.
+    fn partly(&self, path: &mut Pointer, declared: &[Value], live: &[Value], found: &mut Found) {
+        let known: Vec<Value> = declared.iter().filter(|value| !is_unknown(value)).cloned().collect();
+        let mut inside = Found::default();
+        match self.are_tags(path, &known) {
+            true => self.tags(path, &known, live, &mut inside),
+            false => self.bag(path, &known, live, &mut inside),
+        }
+        let here = path.segments().len() + 1;
+        inside.differences.retain(|one| one.what != DifferenceType::Add || one.path.segments().len() != here);
+        found.differences.append(&mut inside.differences);
+        found.excused.append(&mut inside.excused);
+        found.excuse(path, "unknown", Tier::Builtin, Some("an element could not be resolved".into()));
     }
 
     pub(super) fn are_tags(&self, path: &Pointer, declared: &[Value]) -> bool {

@@ -65,6 +65,38 @@ fn each_rule_explains_what_it_says_and_nothing_else() {
             nothing,
         ),
         (queue, r#"{"KmsMasterKeyId":""}"#, "{}", nothing, nothing),
+        // What a source says besides the properties is not asked for.
+        (queue, r#"{"$cloudformation":{"stack":"s"},"DelaySeconds":1}"#, r#"{"DelaySeconds":1}"#, nothing, nothing),
+        // An element that is not known may be any of those that are there, or several.
+        ("My::Thing", r#"{"Ids":[{"$unknown":""},"a"]}"#, r#"{"Ids":["a","b","c"]}"#, nothing, nothing),
+        (
+            "My::Thing",
+            r#"{"Ids":["a",{"$unknown":""}]}"#,
+            r#"{"Ids":["b"]}"#,
+            &["/Ids/0 NotEqual"],
+            &["/Ids/0 NotEqual"],
+        ),
+        (
+            queue,
+            r#"{"Tags":[{"$unknown":""},{"Key":"a","Value":"1"}]}"#,
+            r#"{"Tags":[{"Key":"b","Value":"1"},{"Key":"a","Value":"2"}]}"#,
+            &["/Tags/0/Value NotEqual"],
+            &["/Tags/0/Value NotEqual"],
+        ),
+        (
+            "AWS::SQS::QueuePolicy",
+            r#"{"PolicyDocument":{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":{"$unknown":""}}]}}"#,
+            r#"{"PolicyDocument":{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"arn:x"}]}}"#,
+            nothing,
+            nothing,
+        ),
+        (
+            "AWS::SQS::QueuePolicy",
+            r#"{"PolicyDocument":{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":{"$unknown":""}}]}}"#,
+            r#"{"PolicyDocument":{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"sqs:*","Resource":"arn:x"}]}}"#,
+            &["/PolicyDocument/Statement/0/Effect NotEqual"],
+            &["/PolicyDocument/Statement/0/Effect NotEqual"],
+        ),
         // Seeds of the second document.
         ("AWS::Route53::HostedZone", r#"{"Name":"example.com"}"#, r#"{"Name":"example.com."}"#, nothing, nothing),
         (

@@ -11,14 +11,14 @@ const APART: usize = 4 << 10;
 const NAME: usize = size_of::<String>();
 
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     left: usize,
     is_short: bool,
 }
 
 impl Room {
     /// As much as there is for what comes of so many bytes.
-    pub(super) fn beside(bytes: usize) -> Self {
+    pub(crate) fn beside(bytes: usize) -> Self {
         Self { left: bytes.saturating_mul(TIMES).saturating_add(APART), is_short: false }
     }
 
@@ -30,7 +30,7 @@ impl Room {
         !self.is_short
     }
 
-    pub(super) fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.is_short
     }
 }

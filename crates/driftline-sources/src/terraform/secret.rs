@@ -237,7 +237,7 @@ fn find(value: &Value, steps: &[&str], path: &mut Path, out: &mut Found<'_>) {
 }
 
 /// What is secret by its name, marked or not.
-pub(super) fn by_name(attributes: &Value, room: &mut Room) -> Vec<Path> {
+pub(crate) fn by_name(attributes: &Value, room: &mut Room) -> Vec<Path> {
     fn walk(value: &Value, path: &mut Path, out: &mut Found<'_>) {
         match value {
             Value::Object(members) => {
@@ -283,7 +283,7 @@ fn is_text(value: &Value) -> bool {
 /// The patterns of what `paths` name in these attributes.
 ///
 /// A mark may go on where the value does not: then what holds it is sealed, for the mark was put there for a reason.
-pub(super) fn patterns(attributes: &Value, paths: &[Path]) -> Vec<Pattern> {
+pub(crate) fn patterns(attributes: &Value, paths: &[Path]) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     for path in paths {
         if path.is_empty() {
@@ -297,7 +297,7 @@ pub(super) fn patterns(attributes: &Value, paths: &[Path]) -> Vec<Pattern> {
 }
 
 /// Every attribute, each by itself.
-pub(super) fn everything(attributes: &Value) -> Vec<Pattern> {
+pub(crate) fn everything(attributes: &Value) -> Vec<Pattern> {
     attributes.as_object().into_iter().flatten().map(|(name, _)| Pattern::exactly([name.as_str()])).collect()
 }
 

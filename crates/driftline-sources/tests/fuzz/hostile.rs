@@ -65,6 +65,13 @@ pub(crate) fn true_shaped(target: &Target, size: usize) -> Vec<u8> {
                 "ingress": [{"from_port": 443, "to_port": 443, "protocol": "tcp", "cidr_blocks": ["10.0.0.0/8"]}],
             }, "sensitive_attributes": []}],
         }))}),
+        "cloudformation" => json!({"Resources": fill(size, |at| json!({
+            "Type": "AWS::EC2::SecurityGroup", "Properties": {
+                "GroupName": {"Fn::Sub": "${AWS::StackName}-group"}, "VpcId": {"Ref": "Vpc"}, "GroupDescription": "Traffic",
+                "SecurityGroupIngress": [{"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIp": "10.0.0.0/8"}],
+                "Tags": [{"Key": "Name", "Value": format!("thing-{at}")}],
+            },
+        })).into_iter().enumerate().map(|(at, group)| (format!("Group{at}"), group)).collect::<serde_json::Map<_, _>>()}),
         _ => {
             return lines(
                 size,
@@ -128,6 +135,7 @@ pub(crate) fn documents(size: usize) -> Documents {
     let mut all = Vec::new();
     placed(size, &mut all);
     of_terraform(size, &mut all);
+    of_cloudformation(size, &mut all);
     of_dense(size, &mut all);
     others(size, &mut all);
     all
@@ -198,6 +206,32 @@ fn change(before: Json, after: Json, unknown: Json) -> Json {
 }
 
 /// Names above very many instances, secrets and changes.
+/// What is written once and asked for often.
+fn of_cloudformation(size: usize, all: &mut Documents) {
+    let mut add = |what: &str, document: Json| add(all, targets::CLOUDFORMATION, what, &document);
+    let long = "x".repeat(size / 2);
+    let thing = |properties: Json| json!({"A": {"Type": "Custom::A", "Properties": properties}});
+    let references = |name: &str, size: usize| -> Vec<Json> { (0..size / 16).map(|_| json!({"Ref": name})).collect() };
+    let parameters = json!({"P": {"Type": "String", "Default": long}, "L": {"Type": "CommaDelimitedList", "Default": ",".repeat(size / 2)}});
+    for name in ["P", "L", "Nobody", "A"] {
+        let resources = thing(json!({"X": references(name, size / 2)}));
+        add(&format!("very many of {name}"), json!({"Parameters": parameters, "Resources": resources}));
+    }
+    let subbed = json!({"Fn::Sub": "${P}".repeat(size / 8)});
+    add("a long text of long texts", json!({"Parameters": parameters, "Resources": thing(json!({"X": subbed}))}));
+    let joined = json!({"Fn::Join": [long, vec![0; size / 4]]});
+    add("much between little", json!({"Resources": thing(json!({"X": joined}))}));
+    let many: serde_json::Map<String, Json> =
+        (0..size / 24).map(|at| (at.to_string(), json!({"Type": "A", "Condition": "C"}))).collect();
+    add("very many that may be there", json!({"Resources": many}));
+    let tiny: serde_json::Map<String, Json> = (0..size / 16).map(|at| (at.to_string(), json!({"Type": "A"}))).collect();
+    add("very many tiny things", json!({"Resources": tiny}));
+    let chain: serde_json::Map<String, Json> =
+        (0..size / 40).map(|at| (at.to_string(), json!({"Condition": (at + 1).to_string()}))).collect();
+    let waits = json!({"A": {"Type": "Custom::A"}, "B": {"Type": "Custom::A", "Condition": "0"}});
+    add("a long chain of conditions", json!({"Conditions": chain, "Resources": waits}));
+}
+
 fn of_terraform(size: usize, all: &mut Documents) {
     let mut add = |target: Target, what: &str, document: Json| add(all, target, what, &document);
     let half = size / 2;

@@ -114,6 +114,11 @@ fn terraform_stands_any_bytes() {
 }
 
 #[test]
+fn cloudformation_stands_any_bytes() {
+    smoke(&targets::CLOUDFORMATION, targets::fuzz_cloudformation);
+}
+
+#[test]
 fn a_mapping_stands_any_bytes() {
     smoke(&targets::MAPPED, targets::fuzz_mapped);
 }
@@ -156,6 +161,10 @@ fn another_order_of_the_same_document_is_the_same_listing() {
     for target in targets::ALL {
         for (number, seed) in seeds(&target).iter().enumerate() {
             let Some(Ok(expected)) = target.listings(seed) else { continue };
+            // A template may be YAML, and only JSON is written otherwise here.
+            if seed.split(|byte| *byte == SEPARATOR).any(|part| serde_json::from_slice::<Json>(part).is_err()) {
+                continue;
+            }
             for round in 0..16 {
                 let mut dice = Dice(round);
                 let write = |part: &[u8]| {

@@ -6,6 +6,7 @@
 
 mod answers;
 mod bad_input;
+mod cloudformation;
 mod commands;
 mod compare;
 mod config;
