@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use pathfinding::prelude::{Matrix, kuhn_munkres_min};
 
 use crate::pointer::Pointer;
-use crate::rule::Applicable;
+use crate::rule::{Applicable, is_unknown};
 use crate::seal::is_sealed;
 use crate::value::Value;
 
@@ -60,6 +60,7 @@ impl Walk<'_> {
         }
         match (expected, actual) {
             _ if is_sealed(expected) || is_sealed(actual) => self.leaf(Some(expected), Some(actual)),
+            _ if is_unknown(expected) || is_unknown(actual) => self.leaf(Some(expected), Some(actual)),
             (Value::Object(left), Value::Object(right)) => {
                 let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
                 for name in names {

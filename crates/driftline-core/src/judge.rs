@@ -188,4 +188,29 @@ mod tests {
         assert_eq!(told(r#"{"rules":{}}"#, None), (Status::Drifted, deleted), "nothing was found in it");
         assert_eq!(told("{}", None), (Status::Drifted, deleted));
     }
+
+    #[test]
+    fn what_could_not_be_resolved_on_one_side_is_no_change() {
+        let book = RuleBook::new(vec![Rule {
+            subject: Subject::default(),
+            path: "/**".parse().expect("a pattern"),
+            kind: RuleKind::Equivalent(crate::rule::Equivalence::Unknown),
+            origin: Origin::Builtin,
+            reason: "a test says so".into(),
+        }]);
+        let complete = Coverage::complete();
+        let told = |expected: &str, live: &str| {
+            let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+            let (expected, live) = (read(expected), read(live));
+            let sides = (
+                Side { value: Some(&expected), coverage: &complete },
+                Side { value: Some(&live), coverage: &complete },
+            );
+            judge(KEY, "s", &sides.0, &sides.1, &book).map(|judgement| judgement.status)
+        };
+        assert_eq!(told(r#"{"a":{"$unknown":"x"},"b":1}"#, r#"{"a":{"deep":[1]},"b":1}"#), Some(Status::InSync));
+        assert_eq!(told(r#"{"a":7,"b":1}"#, r#"{"a":{"$unknown":"x"},"b":1}"#), Some(Status::InSync));
+        assert_eq!(told(r#"{"a":{"$unknown":"x"},"b":1}"#, r#"{"a":2,"b":2}"#), Some(Status::Drifted));
+        assert_eq!(told(r#"{"a":{"$unknown":"x","c":1}}"#, r#"{"a":2}"#), Some(Status::Drifted), "that is an object");
+    }
 }

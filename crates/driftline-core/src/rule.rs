@@ -102,6 +102,16 @@ pub enum Equivalence {
     Empty,
     /// Any two of these values.
     Values(Vec<Value>),
+    /// Anything, and a value that is known to be unknown.
+    Unknown,
+}
+
+/// The member by which a value is known to be unknown, e.g. what a declaration could not be resolved to.
+pub const UNKNOWN: &str = "$unknown";
+
+/// Whether a value stands for one that is not known.
+pub fn is_unknown(value: &Value) -> bool {
+    value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(UNKNOWN))
 }
 
 impl Equivalence {
@@ -118,6 +128,7 @@ impl Equivalence {
                 }
                 _ => false,
             },
+            Equivalence::Unknown => expected.is_some_and(is_unknown) || actual.is_some_and(is_unknown),
             Equivalence::Empty => is_empty(expected) && is_empty(actual),
             Equivalence::Values(values) => match (expected, actual) {
                 (Some(a), Some(b)) => values.contains(a) && values.contains(b),
@@ -258,7 +269,11 @@ pub struct Applicable<'a>(pub(crate) Vec<(usize, &'a Rule)>);
 
 impl RuleBook {
     pub fn new(rules: Vec<Rule>) -> Self {
-        let needles = rules.iter().map(|rule| rule.path.needle().map(ToOwned::to_owned)).collect();
+        let needle = |rule: &Rule| match rule.kind {
+            RuleKind::Equivalent(Equivalence::Unknown) => Some(UNKNOWN.to_owned()),
+            _ => rule.path.needle().map(ToOwned::to_owned),
+        };
+        let needles = rules.iter().map(needle).collect();
         Self { rules, needles }
     }
 

@@ -2,7 +2,7 @@
 
 use driftline_core::rule::{Glob, Subject};
 use driftline_core::seal::SecretPath;
-use driftline_core::{Origin, Rule, RuleKind, Value};
+use driftline_core::{Equivalence, Origin, Rule, RuleKind, Value};
 
 use crate::dns::ORPHAN;
 use crate::topology;
@@ -70,6 +70,12 @@ pub fn rules() -> Vec<Rule> {
     let edges = topology::node_kinds().map(|kind| rule(kind, "/out", RuleKind::Unordered, "a set of edges"));
     let verdicts = RuleKind::Resolved(VERDICTS.iter().map(|verdict| Value::from(*verdict)).collect());
     let resolved = [
+        rule(
+            "*",
+            "/**",
+            RuleKind::Equivalent(Equivalence::Unknown),
+            "one side could not be resolved, so nothing can be said of it",
+        ),
         rule("*", "/rules/*", verdicts, "the observer lists what does not comply; what is gone from its list does"),
         rule(
             ORPHAN,

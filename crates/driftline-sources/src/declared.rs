@@ -98,8 +98,8 @@ pub struct Found {
     pub excused: Vec<Excuse>,
 }
 
-/// The member by which a value is known to be unknown: what a template could not be resolved to.
-pub const UNKNOWN: &str = "$unknown";
+pub use driftline_core::rule::UNKNOWN;
+pub(crate) use driftline_core::rule::is_unknown;
 
 /// Compares what is live with what was declared of a type.
 pub fn compare(kind: &str, declared: &Value, live: &Value, options: &Options<'_>) -> Found {
@@ -289,10 +289,6 @@ impl Found {
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     ["password", "secretstring", "authtoken", "privatekey", "clientsecret"].iter().any(|word| name.ends_with(word))
-}
-
-pub(crate) fn is_unknown(value: &Value) -> bool {
-    value.as_object().is_some_and(|members| members.len() == 1 && members.contains_key(UNKNOWN))
 }
 
 /// Whether something in it is unknown.
