@@ -52,11 +52,13 @@ fn arrays(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value]) -
     if found.differences.is_empty() {
         return Some("order");
     }
+    // In a list that others add to, what they may add is known: a rule that opens a group to an address is not it,
+    // least of all where none was declared.
+    if is_attached_to(walk, path) {
+        return attached(walk, path, declared, live).then_some("attached by another resource");
+    }
     if declared.is_empty() {
         return Some("the service's own where nothing was declared");
-    }
-    if attached(walk, path, declared, live) {
-        return Some("attached by another resource");
     }
     let only_added = found.differences.iter().all(|difference| difference.expected.is_none());
     // A person adds one element or two; a service that lists its own lists many.
@@ -93,6 +95,12 @@ const ATTACHED: &[(&str, &str, Option<&str>)] = &[
     ("AWS::IAM::Policy", "/Users", None),
     ("AWS::IAM::Policy", "/Groups", None),
 ];
+
+/// Whether other resources add to this list.
+fn is_attached_to(walk: &Walk<'_>, path: &Pointer) -> bool {
+    let text = path.to_string();
+    ATTACHED.iter().any(|(kind, at, _)| *kind == walk.facts.name && *at == text)
+}
 
 /// Whether all that differs are elements that other resources attach.
 fn attached(walk: &Walk<'_>, path: &Pointer, declared: &[Value], live: &[Value]) -> bool {

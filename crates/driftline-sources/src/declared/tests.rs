@@ -151,7 +151,7 @@ fn each_rule_explains_what_it_says_and_nothing_else() {
             r#"{"SecurityGroupIngress":[]}"#,
             r#"{"SecurityGroupIngress":[{"CidrIp":"0.0.0.0/0"}]}"#,
             &["/SecurityGroupIngress/0 Add"],
-            nothing,
+            &["/SecurityGroupIngress/0 Add"],
         ),
         (
             "AWS::EC2::SecurityGroup",
