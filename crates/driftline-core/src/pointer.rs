@@ -207,13 +207,23 @@ impl Pattern {
 
     /// Whether the pattern names exactly this place.
     pub fn matches(&self, pointer: &Pointer) -> bool {
-        steps_match(&self.0, pointer.segments())
+        self.may_begin(pointer.0.first()) && steps_match(&self.0, pointer.segments())
     }
 
     /// Whether the pattern names this place or one above it: what is said of a subtree holds for its leaves.
     pub fn covers(&self, pointer: &Pointer) -> bool {
         let segments = pointer.segments();
-        (0..=segments.len()).any(|upto| steps_match(&self.0, &segments[..upto]))
+        self.may_begin(segments.first()) && (0..=segments.len()).any(|upto| steps_match(&self.0, &segments[..upto]))
+    }
+
+    /// Whether a place that begins so may be named, or lie beneath one that is. Most patterns are told apart by this.
+    #[inline]
+    pub fn may_begin<S: AsRef<str>>(&self, first: Option<S>) -> bool {
+        match (self.0.first(), first) {
+            (Some(Step::Literal(name)), Some(first)) => name == first.as_ref(),
+            (Some(Step::Literal(_) | Step::Any), None) => false,
+            _ => true,
+        }
     }
 
     /// A name that stands, as it is, in the text of every place that this pattern names or lies above of.

@@ -105,7 +105,7 @@ pub(crate) use driftline_core::rule::is_unknown;
 pub fn compare(kind: &str, declared: &Value, live: &Value, options: &Options<'_>) -> Found {
     let none = Facts::default();
     let facts = schema::facts(kind).unwrap_or(&none);
-    let walk = Walk { facts, options, root: declared, depth: 0 };
+    let walk = Walk { facts, options, root: declared, depth: 0, said: Said::all() };
     let mut found = Found::default();
     walk.values(&mut Pointer::root(), declared, Some(live), &mut found);
     found
@@ -120,6 +120,36 @@ struct Walk<'a> {
     root: &'a Value,
     /// How many arrays are being paired around this place.
     depth: u32,
+    /// Which facts may be about places here.
+    said: Said,
+}
+
+/// Which lists of facts have something to say about a property at the top, or about a place in it. A list that has
+/// not need not be searched for any place beneath, and most have not.
+#[derive(Clone, Copy)]
+struct Said {
+    write_only: bool,
+    read_only: bool,
+    arrays: bool,
+    documents: bool,
+    scalars: bool,
+}
+
+impl Said {
+    fn all() -> Self {
+        Self { write_only: true, read_only: true, arrays: true, documents: true, scalars: true }
+    }
+
+    fn of(facts: &Facts, top: &str) -> Self {
+        let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.may_begin(Some(top)));
+        Self {
+            write_only: any(&facts.write_only),
+            read_only: any(&facts.read_only),
+            arrays: any(&facts.unordered) || any(&facts.attribute_lists),
+            documents: any(&facts.documents) || any(&facts.policies),
+            scalars: facts.scalars.iter().any(|(pattern, _)| pattern.may_begin(Some(top))),
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -128,14 +158,14 @@ impl Walk<'_> {
             found.excuse(path, "unknown", Tier::Builtin, Some("what was declared could not be resolved".into()));
             return;
         }
-        if covers(&self.facts.write_only, path) {
+        if self.said.write_only && covers(&self.facts.write_only, path) {
             found.excuse(path, "write-only", Tier::Schema, Some("it is never read back".into()));
             return;
         }
         if live == Some(declared) {
             return;
         }
-        if covers(&self.facts.read_only, path) {
+        if self.said.read_only && covers(&self.facts.read_only, path) {
             found.excuse(path, "read-only", Tier::Schema, None);
             return;
         }
@@ -157,7 +187,9 @@ impl Walk<'_> {
             self.missing(path, declared, found);
             return;
         };
-        if let Some((declared, live)) = document::opened(declared, live, matches(&self.facts.documents, path)) {
+        if let Some((declared, live)) =
+            document::opened(declared, live, || self.said.documents && matches(&self.facts.documents, path))
+        {
             let mut inside = Found::default();
             self.values(path, &declared, Some(&live), &mut inside);
             found.excuse(path, "json text", Tier::Builtin, None);
@@ -167,7 +199,7 @@ impl Walk<'_> {
         }
         match (declared, live) {
             (Value::Object(_), Value::Object(_))
-                if document::is_policy(declared) || matches(&self.facts.policies, path) =>
+                if document::is_policy(declared) || (self.said.documents && matches(&self.facts.policies, path)) =>
             {
                 Self::policy(path, declared, live, found);
             }
@@ -175,8 +207,13 @@ impl Walk<'_> {
                 // What a source says of the thing besides its properties.
                 let root = path.is_root();
                 for (name, value) in declared.iter().filter(|(name, _)| !root || !name.starts_with('$')) {
+                    let live = live.get(name);
+                    let said = if root { Said::of(self.facts, name) } else { self.said };
+                    if live == Some(value) && !said.write_only && is_known(value) {
+                        continue;
+                    }
                     path.push(name.as_str());
-                    self.values(path, value, live.get(name), found);
+                    Self { said, ..*self }.values(path, value, live, found);
                     path.pop();
                 }
             }
@@ -232,7 +269,8 @@ impl Walk<'_> {
     }
 
     fn leaf(&self, path: &Pointer, declared: &Value, live: &Value, found: &mut Found) {
-        let kind = self.facts.scalars.iter().find(|(at, _)| at.matches(path)).map(|(_, scalar)| *scalar);
+        let scalars = if self.said.scalars { &self.facts.scalars[..] } else { &[] };
+        let kind = scalars.iter().find(|(at, _)| at.matches(path)).map(|(_, scalar)| *scalar);
         if scalar::same(declared, live, kind) {
             found.excuse(path, "spelling", if kind.is_some() { Tier::Schema } else { Tier::Builtin }, None);
             return;
@@ -298,6 +336,15 @@ pub(crate) fn has_unknown(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_unknown),
         Value::Object(members) => members.values().any(has_unknown),
         _ => false,
+    }
+}
+
+/// Whether nothing in it is unknown or stands for something else.
+fn is_known(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(is_known),
+        Value::Object(members) => !is_unknown(value) && members.values().all(is_known),
+        _ => !scalar::is_placeholder(value),
     }
 }
 

@@ -88,3 +88,23 @@ pub(super) fn known(
     }
     known
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn every_attribute_is_one_that_the_schema_of_its_type_has() {
+        let named = NAMED.iter().map(|kind| (*kind, "Arn"));
+        let same = SAME.iter().map(|(kind, attribute, _)| (*kind, *attribute));
+        for (kind, attribute) in named.chain(same).chain([("AWS::SQS::Queue", "QueueName")]) {
+            let facts = schema::facts(kind).unwrap_or_else(|| panic!("{kind} is no type"));
+            let names = |path: String| path == format!("/{attribute}");
+            let told = facts.read_only.iter().any(|path| names(path.to_string()))
+                || facts.primary.iter().any(|path| names(path.to_string()))
+                || facts.create_only.iter().any(|path| names(path.to_string()));
+            assert!(told, "{kind} has no attribute {attribute}");
+        }
+    }
+}

@@ -14,9 +14,9 @@ impl Walk<'_> {
             self.partly(path, declared, live, found);
         } else if self.are_tags(path, declared) {
             self.tags(path, declared, live, found);
-        } else if matches(&self.facts.attribute_lists, path) {
+        } else if self.said.arrays && matches(&self.facts.attribute_lists, path) {
             self.settings(path, declared, live, found);
-        } else if matches(&self.facts.unordered, path) {
+        } else if self.said.arrays && matches(&self.facts.unordered, path) {
             self.bag(path, declared, live, found);
             found.excuse(path, "unordered", Tier::Schema, None);
         } else {
@@ -83,6 +83,20 @@ impl Walk<'_> {
                 }
                 None => rest.push(l),
             }
+        }
+        // What has a name is the same thing as what has the same name.
+        if let (Some((name, _)), Some((other, named))) = (by_key(declared), by_key(live))
+            && name == other
+        {
+            rest.retain(|l| {
+                let key = declared[*l].get(name).and_then(Value::as_str);
+                let same = key.and_then(|key| named.get(key).copied());
+                let at = same.and_then(|same| (0..live.len()).find(|r| !taken[*r] && std::ptr::eq(same, &live[*r])));
+                let Some(r) = at else { return true };
+                taken[r] = true;
+                pairs.push((Some(*l), Some(r)));
+                false
+            });
         }
         let others: Vec<usize> = (0..live.len()).filter(|r| !taken[*r]).collect();
         let size = rest.len().max(others.len());

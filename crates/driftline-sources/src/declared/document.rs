@@ -7,7 +7,7 @@ use driftline_core::{Pointer, Value};
 use super::Found;
 
 /// Both sides as JSON values, where at least one is JSON in text and what it holds can be compared with the other.
-pub(super) fn opened(declared: &Value, live: &Value, known: bool) -> Option<(Value, Value)> {
+pub(super) fn opened(declared: &Value, live: &Value, known: impl Fn() -> bool) -> Option<(Value, Value)> {
     let parsed = |value: &Value| match value {
         Value::String(text) => parse(text),
         _ => None,
@@ -18,7 +18,7 @@ pub(super) fn opened(declared: &Value, live: &Value, known: bool) -> Option<(Val
             Some((left, right))
         }
         (Value::String(_), Value::Object(_) | Value::Array(_)) => Some((parsed(declared)?, live.clone())),
-        (Value::Object(_) | Value::Array(_), Value::String(_)) if known || is_container(live) => {
+        (Value::Object(_) | Value::Array(_), Value::String(_)) if is_container(live) || known() => {
             Some((declared.clone(), parsed(live)?))
         }
         _ => None,

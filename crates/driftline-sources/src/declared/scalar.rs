@@ -45,6 +45,9 @@ pub(super) fn says_nothing(value: &Value) -> bool {
 /// A text that says itself that it stands for something else: a reference, a hidden parameter, a value left open.
 pub(super) fn is_placeholder(value: &Value) -> bool {
     let Some(text) = value.as_str() else { return false };
+    if !text.starts_with(['_', '*']) && memchr::memchr(b'{', text.as_bytes()).is_none() {
+        return false;
+    }
     let left_open = text.starts_with("__") && text.ends_with("__") && text.to_lowercase().contains("unresolved");
     let hidden = text.len() >= 4 && text.bytes().all(|byte| byte == b'*');
     left_open || hidden || text.contains("{{resolve:") || text.contains("${Token[")

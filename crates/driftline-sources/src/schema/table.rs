@@ -42,6 +42,8 @@ pub enum TableError {
 #[derive(Debug)]
 pub struct Table<'b> {
     index: String,
+    /// The same without capitals, for looking names up.
+    lower: String,
     origin: Range<usize>,
     /// In the order of the names, capitals aside.
     entries: Vec<Entry>,
@@ -83,7 +85,7 @@ impl<'b> Table<'b> {
             at += line.len() + 1;
             rest = after;
         }
-        Ok(Self { origin, entries, packed, records: OnceLock::new(), index })
+        Ok(Self { origin, entries, packed, records: OnceLock::new(), lower: index.to_ascii_lowercase(), index })
     }
 
     pub fn origin(&self) -> &str {
@@ -99,7 +101,8 @@ impl<'b> Table<'b> {
     }
 
     fn find(&self, kind: &str) -> Option<&Entry> {
-        let at = self.entries.binary_search_by(|entry| compare_names(self.name_of(entry), kind)).ok()?;
+        let kind = kind.to_ascii_lowercase();
+        let at = self.entries.binary_search_by(|entry| self.lower[entry.name.clone()].cmp(kind.as_str())).ok()?;
         Some(&self.entries[at])
     }
 
