@@ -16,6 +16,7 @@ mod tests;
 mod transform;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use driftline_core::{Pattern, Pointer, Value};
 use serde::Serialize;
@@ -103,8 +104,8 @@ pub(crate) use driftline_core::rule::is_unknown;
 
 /// Compares what is live with what was declared of a type.
 pub fn compare(kind: &str, declared: &Value, live: &Value, options: &Options<'_>) -> Found {
-    let none = Facts::default();
-    let facts = schema::facts(kind).unwrap_or(&none);
+    static NONE: LazyLock<Facts> = LazyLock::new(Facts::default);
+    let facts = schema::facts(kind).unwrap_or(&NONE);
     let walk = Walk { facts, options, root: declared, depth: 0, said: Said::all() };
     let mut found = Found::default();
     walk.values(&mut Pointer::root(), declared, Some(live), &mut found);
@@ -127,6 +128,7 @@ struct Walk<'a> {
 /// Which lists of facts have something to say about a property at the top, or about a place in it. A list that has
 /// not need not be searched for any place beneath, and most have not.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "one answer a list, each asked for by its name")]
 struct Said {
     write_only: bool,
     read_only: bool,
@@ -141,12 +143,11 @@ impl Said {
     }
 
     fn of(facts: &Facts, top: &str) -> Self {
-        let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.may_begin(Some(top)));
         Self {
-            write_only: any(&facts.write_only),
-            read_only: any(&facts.read_only),
-            arrays: any(&facts.unordered) || any(&facts.attribute_lists),
-            documents: any(&facts.documents) || any(&facts.policies),
+            write_only: may_begin(&facts.write_only, top),
+            read_only: may_begin(&facts.read_only, top),
+            arrays: may_begin(&facts.unordered, top) || may_begin(&facts.attribute_lists, top),
+            documents: may_begin(&facts.documents, top) || may_begin(&facts.policies, top),
             scalars: facts.scalars.iter().any(|(pattern, _)| pattern.may_begin(Some(top))),
         }
     }
@@ -208,10 +209,11 @@ impl Walk<'_> {
                 let root = path.is_root();
                 for (name, value) in declared.iter().filter(|(name, _)| !root || !name.starts_with('$')) {
                     let live = live.get(name);
-                    let said = if root { Said::of(self.facts, name) } else { self.said };
-                    if live == Some(value) && !said.write_only && is_known(value) {
+                    let hidden = if root { may_begin(&self.facts.write_only, name) } else { self.said.write_only };
+                    if live == Some(value) && !hidden && is_known(value) {
                         continue;
                     }
+                    let said = if root { Said::of(self.facts, name) } else { self.said };
                     path.push(name.as_str());
                     Self { said, ..*self }.values(path, value, live, found);
                     path.pop();
@@ -346,6 +348,10 @@ fn is_known(value: &Value) -> bool {
         Value::Object(members) => !is_unknown(value) && members.values().all(is_known),
         _ => !scalar::is_placeholder(value),
     }
+}
+
+fn may_begin(patterns: &[Pattern], top: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.may_begin(Some(top)))
 }
 
 fn matches(patterns: &[Pattern], path: &Pointer) -> bool {

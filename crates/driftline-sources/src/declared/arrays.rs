@@ -85,14 +85,12 @@ impl Walk<'_> {
             }
         }
         // What has a name is the same thing as what has the same name.
-        if let (Some((name, _)), Some((other, named))) = (by_key(declared), by_key(live))
+        if let (Some((name, _)), Some((other, _))) = (by_key(declared), by_key(live))
             && name == other
         {
             rest.retain(|l| {
-                let key = declared[*l].get(name).and_then(Value::as_str);
-                let same = key.and_then(|key| named.get(key).copied());
-                let at = same.and_then(|same| (0..live.len()).find(|r| !taken[*r] && std::ptr::eq(same, &live[*r])));
-                let Some(r) = at else { return true };
+                let same = |r: &usize| !taken[*r] && live[*r].get(name) == declared[*l].get(name);
+                let Some(r) = (0..live.len()).find(same) else { return true };
                 taken[r] = true;
                 pairs.push((Some(*l), Some(r)));
                 false

@@ -4,6 +4,7 @@
 //! the second has the records, one after the other. `zstdcat` prints both.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
@@ -42,13 +43,13 @@ pub enum TableError {
 #[derive(Debug)]
 pub struct Table<'b> {
     index: String,
-    /// The same without capitals, for looking names up.
-    lower: String,
     origin: Range<usize>,
     /// In the order of the names, capitals aside.
     entries: Vec<Entry>,
     packed: &'b [u8],
     records: OnceLock<String>,
+    /// Which entry has a name, as it is written; made with the first question.
+    numbers: OnceLock<HashMap<String, usize>>,
 }
 
 /// Where the name of a type is in the index, and where its record is among the records.
@@ -85,7 +86,7 @@ impl<'b> Table<'b> {
             at += line.len() + 1;
             rest = after;
         }
-        Ok(Self { origin, entries, packed, records: OnceLock::new(), lower: index.to_ascii_lowercase(), index })
+        Ok(Self { origin, entries, packed, records: OnceLock::new(), numbers: OnceLock::new(), index })
     }
 
     pub fn origin(&self) -> &str {
@@ -101,8 +102,13 @@ impl<'b> Table<'b> {
     }
 
     fn find(&self, kind: &str) -> Option<&Entry> {
-        let kind = kind.to_ascii_lowercase();
-        let at = self.entries.binary_search_by(|entry| self.lower[entry.name.clone()].cmp(kind.as_str())).ok()?;
+        let numbers = self.numbers.get_or_init(|| {
+            self.entries.iter().enumerate().map(|(at, entry)| (self.name_of(entry).to_owned(), at)).collect()
+        });
+        let at = match numbers.get(kind) {
+            Some(at) => *at,
+            None => self.entries.binary_search_by(|entry| compare_names(self.name_of(entry), kind)).ok()?,
+        };
         Some(&self.entries[at])
     }
 
