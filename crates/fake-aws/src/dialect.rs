@@ -140,7 +140,7 @@ pub fn words(asked: &Asked, refusal: Refusal) -> Said {
 }
 
 fn message(asked: &Asked, refusal: Refusal) -> String {
-    let action = format!("{}:{}", iam_prefix(&asked.service), iam_action(asked));
+    let action = iam_action(&asked.service, &asked.operation);
     match refusal {
         Refusal::Throttle => "Rate exceeded".to_owned(),
         Refusal::Deny => {
@@ -169,19 +169,15 @@ fn message(asked: &Asked, refusal: Refusal) -> String {
     }
 }
 
-/// The prefix of a service's actions in a policy, where it is not the name that requests are signed with.
-pub fn iam_prefix(service: &str) -> &str {
-    match service {
+/// The action that a policy must allow for a call: mostly `service:Operation`, and sometimes neither.
+pub fn iam_action(service: &str, operation: &str) -> String {
+    let prefix = match service {
         "cloudcontrolapi" => "cloudformation",
         "monitoring" => "cloudwatch",
         "tagging" => "tag",
         other => other,
-    }
-}
-
-/// The action that an operation needs, where the two have different names.
-fn iam_action(asked: &Asked) -> &str {
-    match (asked.service.as_str(), asked.operation.as_str()) {
+    };
+    let action = match (service, operation) {
         ("s3", "ListBuckets") => "ListAllMyBuckets",
         ("s3", "GetBucketEncryption") => "GetEncryptionConfiguration",
         ("s3", "GetBucketLifecycleConfiguration") => "GetLifecycleConfiguration",
@@ -190,7 +186,8 @@ fn iam_action(asked: &Asked) -> &str {
         ("s3", "GetBucketNotificationConfiguration") => "GetBucketNotification",
         ("s3", "GetBucketReplication") => "GetReplicationConfiguration",
         (_, operation) => operation,
-    }
+    };
+    format!("{prefix}:{action}")
 }
 
 const REQUEST_ID: &str = "00000000-0000-4000-8000-00000000fa4e";
