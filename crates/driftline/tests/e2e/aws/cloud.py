@@ -120,7 +120,7 @@ def delete_queue(name):
     return name
 
 
-def groups(count, *rules):
+def groups(count):
     """So many security groups in the default network; returns their ids."""
     ec2 = client("ec2")
     return [ec2.create_security_group(GroupName=f"group-{number:03}", Description="made by a test")["GroupId"] for number in range(int(count))]
@@ -147,5 +147,18 @@ def organization(*names):
     return [account["Id"] for page in pages for account in page["Accounts"]]
 
 
-VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization]}
+def one_of_each():
+    """What the stack of `deploy` lacks, so that every listing has an item to ask more about."""
+    client("s3").create_bucket(Bucket="bucket-" + boto3.client("sts").get_caller_identity()["Account"])
+    client("kms").create_key(Description="made by a test")
+    client("dynamodb").create_table(
+        TableName="table",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return True
+
+
+VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))
