@@ -81,30 +81,43 @@ fn a_region_that_is_denied_is_not_checked_and_the_others_are_right() {
     }
 }
 
+/// Observes while every page after the first fails like this, and fails if anything is then called gone.
+fn cut_after_the_first_page(cloud: &Cloud, what: &Json, reason: &str) {
+    let later = json!({"match": {"service": "ec2"}, "when": {"later_page": true}, "do": what});
+    cloud.rules(json!([pages_of_four(), later]));
+    cloud.run(["observe", "adopt", "--types", GROUPS]).succeeded().says(&[reason]);
+    let report = cloud.drift();
+    let [drifted, unknown, not_checked, in_sync] = counts(&report);
+    assert_eq!([drifted, unknown], [0, 0], "{what}: {report:#}");
+    // Four were seen on the first page; of the others nothing is known.
+    assert_eq!([in_sync, not_checked], [4, 9], "{what}: {report:#}");
+}
+
 #[test]
-fn a_page_that_is_cut_deletes_nothing() {
+fn a_page_that_is_refused_deletes_nothing() {
     let Some((cloud, groups)) = twelve_groups() else { return };
-    let on_later_pages = |what: Json| json!([pages_of_four(), {"match": {"service": "ec2"}, "when": {"later_page": true}, "do": what}]);
-    for (what, reason) in [
-        (json!({"refuse": "bad_token"}), "refused: ec2 DescribeSecurityGroups answered InvalidNextToken"),
-        (json!({"refuse": "deny"}), "access denied: ec2:DescribeSecurityGroups is not allowed"),
-        (json!("html"), "unavailable: ec2 DescribeSecurityGroups"),
-        (json!("cut_reply"), "ec2 DescribeSecurityGroups"),
-        (json!("unreachable"), "ec2 DescribeSecurityGroups"),
-    ] {
-        cloud.rules(on_later_pages(what.clone()));
-        cloud.run(["observe", "adopt", "--types", GROUPS]).succeeded().says(&[reason]);
-        let report = cloud.drift();
-        let [drifted, unknown, not_checked, in_sync] = counts(&report);
-        assert_eq!([drifted, unknown], [0, 0], "{what}: {report:#}");
-        // Four were seen on the first page; of the others nothing is known.
-        assert_eq!([in_sync, not_checked], [4, 9], "{what}: {report:#}");
-    }
+    let bad = "refused: ec2 DescribeSecurityGroups answered InvalidNextToken";
+    cut_after_the_first_page(&cloud, &json!({"refuse": "bad_token"}), bad);
+    let denied = "access denied: ec2:DescribeSecurityGroups is not allowed";
+    cut_after_the_first_page(&cloud, &json!({"refuse": "deny"}), denied);
     // And when all of it can be read again, what is gone is gone.
     cloud.boto3(&["delete_group", &groups[11]]);
     cloud.rules(json!([pages_of_four()]));
     cloud.run(["observe", "adopt", "--strict", "--types", GROUPS]).succeeded();
     assert_eq!(counts(&cloud.drift()), [1, 0, 0, 12]);
+}
+
+#[test]
+fn a_page_that_breaks_off_at_every_attempt_deletes_nothing() {
+    let Some((cloud, _)) = twelve_groups() else { return };
+    cut_after_the_first_page(&cloud, &json!("cut_reply"), "unreachable: no connection for ec2 DescribeSecurityGroups");
+}
+
+#[test]
+fn a_page_that_is_throttled_at_every_attempt_deletes_nothing() {
+    let Some((cloud, _)) = twelve_groups() else { return };
+    let reason = "throttled: ec2 DescribeSecurityGroups was refused at every attempt";
+    cut_after_the_first_page(&cloud, &json!({"refuse": "throttle"}), reason);
 }
 
 #[test]
@@ -121,20 +134,28 @@ fn an_item_that_comes_on_two_pages_is_one_resource() {
 fn a_web_page_with_status_500_is_unavailable_and_not_an_empty_account() {
     let Some((cloud, _)) = twelve_groups() else { return };
     cloud.rules(json!([{"match": {"operation": "DescribeSecurityGroups"}, "do": "html"}]));
-    cloud.run(["observe", "adopt", "--types", GROUPS]).succeeded().says(&["unavailable"]);
+    cloud.run(["observe", "adopt", "--types", GROUPS]).succeeded().says(&["unavailable: ec2 DescribeSecurityGroups"]);
     assert_eq!(counts(&cloud.drift()), [0, 0, 13, 0]);
 }
 
 #[test]
 fn replies_that_are_lost_once_or_late_are_asked_for_again() {
     let Some((cloud, _)) = twelve_groups() else { return };
-    for what in [json!("lose_reply"), json!("cut_reply"), json!("unreachable"), json!("html"), json!({"refuse": "internal"})] {
+    for what in
+        [json!("lose_reply"), json!("cut_reply"), json!("unreachable"), json!("html"), json!({"refuse": "internal"})]
+    {
         let once = json!({"match": {"service": "ec2"}, "when": {"calls": [1, 2, 4]}, "do": what});
         cloud.rules(json!([pages_of_four(), once, {"match": {"service": "ec2"}, "do": {"slow": {"ms": 20}}}]));
         cloud.proxy.forget_calls();
         cloud.run(["observe", "adopt", "--strict", "--types", GROUPS]).succeeded();
         assert_eq!(counts(&cloud.drift()), [0, 0, 0, 13], "{what}");
-        let injected: u64 = cloud.proxy.calls().iter().filter(|one| one.call.outcome.starts_with("injected")).map(|one| one.calls).sum();
+        let injected: u64 = cloud
+            .proxy
+            .calls()
+            .iter()
+            .filter(|one| one.call.outcome.starts_with("injected"))
+            .map(|one| one.calls)
+            .sum();
         assert_eq!(injected, 3, "{what}");
     }
 }
@@ -169,7 +190,9 @@ fn more_than_a_thousand_queues_are_all_seen() {
 
     // The last one is on the second page. If that page fails, it is not gone; if it comes, it is.
     cloud.boto3(&["delete_queue", "queue-01099"]);
-    cloud.rules(json!([{"match": {"operation": "ListQueues"}, "when": {"later_page": true}, "do": {"refuse": "bad_token"}}]));
+    cloud.rules(
+        json!([{"match": {"operation": "ListQueues"}, "when": {"later_page": true}, "do": {"refuse": "bad_token"}}]),
+    );
     cloud.run(["observe", "inventory", "--types", "AWS::SQS::Queue"]).succeeded();
     assert_eq!(counts(&cloud.drift()), [0, 0, 100, 1_000]);
     cloud.rules(json!([]));
