@@ -119,7 +119,8 @@ async fn accounts(client: &Client, own: &str, reach: &Reach) -> Result<Vec<Strin
 async fn enter(client: &Client, account: &str, reach: &Reach) -> Result<Client, Error> {
     let partition = Partition::of(client.region()).name;
     let name = reach.role_name.as_deref().unwrap_or("OrganizationAccountAccessRole");
-    let arn = if name.starts_with("arn:") { name.to_owned() } else { format!("arn:{partition}:iam::{account}:role/{name}") };
+    let arn =
+        if name.starts_with("arn:") { name.to_owned() } else { format!("arn:{partition}:iam::{account}:role/{name}") };
     let role = Role { arn, external_id: reach.external_id.clone(), session_name: SESSION.to_owned() };
     let (client, who) = client.assume(&role).await?.identify().await?;
     // An emulator may take a role for something else than it is.
@@ -134,7 +135,8 @@ async fn regions(client: &Client, reach: &Reach) -> Result<Vec<String>, Error> {
     let mut regions: BTreeSet<String> = reach.regions.iter().cloned().collect();
     if reach.all_regions {
         let answer = ask(client, &REGIONS, &[], "").await?;
-        regions.extend(all(&answer, "regionInfo/*/regionName").into_iter().filter_map(Value::as_str).map(str::to_owned));
+        regions
+            .extend(all(&answer, "regionInfo/*/regionName").into_iter().filter_map(Value::as_str).map(str::to_owned));
     }
     if regions.is_empty() {
         regions.insert(client.region().to_owned());

@@ -90,10 +90,8 @@ async fn of_kind(here: &Here, kind: &str) -> (Listed, Vec<(String, Value)>) {
     identifiers.dedup();
     listed.items = Vec::new();
     let answers = stream::iter(identifiers.into_iter().map(|identifier| async move {
-        let more = [
-            ("TypeName".to_owned(), Value::from(kind)),
-            ("Identifier".to_owned(), Value::from(identifier.as_str())),
-        ];
+        let more =
+            [("TypeName".to_owned(), Value::from(kind)), ("Identifier".to_owned(), Value::from(identifier.as_str()))];
         let answer = ask(client, &GET, &more, "").await;
         (identifier, answer)
     }));

@@ -17,14 +17,10 @@ const fn operation(name: &'static str, path: &'static str, given: &'static [(&'s
     Operation { service: "route53", name, wire: Wire::RestXml { path }, given, action: None, lists: LISTS }
 }
 
-const ZONES: Operation =
-    operation("ListHostedZones", "/2013-04-01/hostedzone", &[("maxitems", Given::Number(100))]);
+const ZONES: Operation = operation("ListHostedZones", "/2013-04-01/hostedzone", &[("maxitems", Given::Number(100))]);
 const ONE_ZONE: Operation = operation("GetHostedZone", "/2013-04-01/hostedzone/{}", &[]);
-const RECORDS: Operation = operation(
-    "ListResourceRecordSets",
-    "/2013-04-01/hostedzone/{}/rrset",
-    &[("maxitems", Given::Number(300))],
-);
+const RECORDS: Operation =
+    operation("ListResourceRecordSets", "/2013-04-01/hostedzone/{}/rrset", &[("maxitems", Given::Number(300))]);
 
 pub(crate) const OPERATIONS: &[Operation] = &[ZONES, ONE_ZONE, RECORDS];
 

@@ -126,9 +126,8 @@ pub(crate) fn topic_name(topic: &Value) -> Value {
 /// What changes by itself is a measurement and no attribute; what is JSON is opened.
 fn attributes(given: &Value, without: &[&str], starting: &[&str]) -> Value {
     let members = given.as_object().into_iter().flatten();
-    let kept = members.filter(|(name, _)| {
-        !without.contains(&name.as_str()) && !starting.iter().any(|start| name.starts_with(start))
-    });
+    let kept = members
+        .filter(|(name, _)| !without.contains(&name.as_str()) && !starting.iter().any(|start| name.starts_with(start)));
     Value::Object(kept.map(|(name, value)| (crate::shape::camel_name(name), opened(value))).collect())
 }
 
@@ -162,7 +161,9 @@ pub(crate) fn entries(attributes: &Value) -> Value {
 
 pub(crate) fn encryption(bucket: &Value) -> Value {
     let rule = all(bucket, "Encryption/*").into_iter().next();
-    let Some(rule) = rule.or_else(|| at(bucket, "Encryption").filter(|rule| rule.is_object())) else { return Value::Null };
+    let Some(rule) = rule.or_else(|| at(bucket, "Encryption").filter(|rule| rule.is_object())) else {
+        return Value::Null;
+    };
     json!({
         "algorithm": text_at(rule, "ApplyServerSideEncryptionByDefault/SSEAlgorithm"),
         "kmsKeyId": text_at(rule, "ApplyServerSideEncryptionByDefault/KMSMasterKeyID"),
@@ -204,7 +205,8 @@ pub(crate) fn group_policies(group: &Value) -> Value {
 
 pub(crate) fn default_document(policy: &Value) -> Value {
     let versions = all(policy, "PolicyVersionList/*");
-    let in_force = versions.into_iter().find(|version| at(version, "IsDefaultVersion").map(boolean) == Some(true.into()));
+    let in_force =
+        versions.into_iter().find(|version| at(version, "IsDefaultVersion").map(boolean) == Some(true.into()));
     in_force.and_then(|version| at(version, "Document")).map_or(Value::Null, document)
 }
 

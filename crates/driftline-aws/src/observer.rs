@@ -152,8 +152,7 @@ impl Observer {
     }
 
     async fn observe_rows(self, here: &Here, source: &SourceName, asked: &Asked) -> Result<Pass, NormalizeError> {
-        let rows: Vec<&Row> =
-            self.rows(asked).into_iter().filter(|row| row.global == here.region.is_none()).collect();
+        let rows: Vec<&Row> = self.rows(asked).into_iter().filter(|row| row.global == here.region.is_none()).collect();
         let client = &here.client;
         let listed = stream::iter(rows.into_iter().map(|one| async move { (one, row(client, one).await) }));
         let listed: Vec<(&Row, Listed)> = listed.buffered(16).collect().await;

@@ -8,11 +8,20 @@ use crate::shape::Field;
 /// How an operation is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
-    Query { version: &'static str },
-    Json { version: &'static str, target: &'static str },
+    Query {
+        version: &'static str,
+    },
+    Json {
+        version: &'static str,
+        target: &'static str,
+    },
     /// `GET` of a path; `{}` in it is what the operation is asked about.
-    RestJson { path: &'static str },
-    RestXml { path: &'static str },
+    RestJson {
+        path: &'static str,
+    },
+    RestXml {
+        path: &'static str,
+    },
 }
 
 /// A parameter of a call.
@@ -62,7 +71,9 @@ impl Operation {
                         Given::Texts(texts) => {
                             let infix = if self.service == "ec2" { "" } else { ".member" };
                             let numbered = texts.iter().enumerate();
-                            form.extend(numbered.map(|(at, text)| (format!("{name}{infix}.{}", at + 1), (*text).into())));
+                            form.extend(
+                                numbered.map(|(at, text)| (format!("{name}{infix}.{}", at + 1), (*text).into())),
+                            );
                         }
                     }
                 }
@@ -85,7 +96,8 @@ impl Operation {
             }
             Wire::RestJson { path } | Wire::RestXml { path } => {
                 let path = path.replace("{}", &aws_wire::call::encode_segment(about));
-                let (path, flag) = path.split_once('?').map_or((path.as_str(), None), |(path, flag)| (path, Some(flag)));
+                let (path, flag) =
+                    path.split_once('?').map_or((path.as_str(), None), |(path, flag)| (path, Some(flag)));
                 let mut call = Call::rest(self.service, self.name, protocol, "GET", path);
                 // `?versioning` is a question of its own, without a value.
                 call.query.extend(flag.map(|flag| (flag.to_owned(), String::new())));

@@ -43,7 +43,9 @@ pub fn reason(error: &Error, operation: &Operation) -> String {
     match error.kind {
         Kind::AccessDenied => format!("access denied: {} is not allowed", operation.action()),
         Kind::Throttled => format!("throttled: {what} was refused at every attempt"),
-        Kind::RegionDisabled => format!("region disabled: {what} does not know these credentials, which are good elsewhere"),
+        Kind::RegionDisabled => {
+            format!("region disabled: {what} does not know these credentials, which are good elsewhere")
+        }
         Kind::Timeout => format!("time-out: {what} did not answer in time"),
         Kind::Budget => "budget: the calls that this run may make were spent".to_owned(),
         Kind::Unreachable => format!("unreachable: no connection for {what}"),

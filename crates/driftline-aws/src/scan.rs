@@ -145,7 +145,8 @@ fn resource(index: Index, item: &Value) -> Option<Value> {
     match index {
         Index::ResourceExplorer => {
             let arn = text_at(item, "Arn")?;
-            let names = all(item, "Properties/*").into_iter().find(|property| text_at(property, "Name") == Some("tags"));
+            let names =
+                all(item, "Properties/*").into_iter().find(|property| text_at(property, "Name") == Some("tags"));
             Some(json!({
                 "arn": arn,
                 "resourceType": explorer_type(text_at(item, "ResourceType")?),

@@ -18,7 +18,12 @@ const fn operation(service: &'static str, name: &'static str, wire: Wire) -> Ope
     Operation { service, name, wire, given: &[], action: None, lists: &[] }
 }
 
-const fn paged(service: &'static str, name: &'static str, wire: Wire, given: &'static [(&'static str, Given)]) -> Operation {
+const fn paged(
+    service: &'static str,
+    name: &'static str,
+    wire: Wire,
+    given: &'static [(&'static str, Given)],
+) -> Operation {
     Operation { given, ..operation(service, name, wire) }
 }
 
@@ -41,15 +46,8 @@ const fn row(
 
 const THOUSAND: &[(&str, Given)] = &[("MaxResults", Given::Number(1000))];
 const HUNDRED_RECORDS: &[(&str, Given)] = &[("MaxRecords", Given::Number(100))];
-const RDS_LISTS: &[&str] = &[
-    "DBClusters",
-    "DBInstances",
-    "DBSubnetGroups",
-    "VpcSecurityGroups",
-    "DBClusterMembers",
-    "Subnets",
-    "TagList",
-];
+const RDS_LISTS: &[&str] =
+    &["DBClusters", "DBInstances", "DBSubnetGroups", "VpcSecurityGroups", "DBClusterMembers", "Subnets", "TagList"];
 
 const fn rds(name: &'static str) -> Operation {
     Operation { given: HUNDRED_RECORDS, lists: RDS_LISTS, ..operation("rds", name, RDS) }
@@ -253,7 +251,13 @@ const DB_INSTANCE: &[Field] = &[
     field("tags", "TagList", Tags),
 ];
 
-const fn follow(operation: Operation, parameter: Option<&'static str>, from: &'static str, result: &'static str, into: &'static str) -> Follow {
+const fn follow(
+    operation: Operation,
+    parameter: Option<&'static str>,
+    from: &'static str,
+    result: &'static str,
+    into: &'static str,
+) -> Follow {
     Follow { operation, parameter, from, result, into, may_be_absent: false }
 }
 
@@ -384,7 +388,11 @@ pub const INVENTORY: &[Row] = &[
         follow: &[Follow {
             may_be_absent: true,
             ..follow(
-                operation("lambda", "GetFunctionConcurrency", Wire::RestJson { path: "/2019-09-30/functions/{}/concurrency" }),
+                operation(
+                    "lambda",
+                    "GetFunctionConcurrency",
+                    Wire::RestJson { path: "/2019-09-30/functions/{}/concurrency" },
+                ),
                 None,
                 "FunctionName",
                 "ReservedConcurrentExecutions",
@@ -394,7 +402,12 @@ pub const INVENTORY: &[Row] = &[
         ..row(
             "lambda",
             "AWS::Lambda::Function",
-            paged("lambda", "ListFunctions", Wire::RestJson { path: "/2015-03-31/functions/" }, &[("MaxItems", Given::Number(50))]),
+            paged(
+                "lambda",
+                "ListFunctions",
+                Wire::RestJson { path: "/2015-03-31/functions/" },
+                &[("MaxItems", Given::Number(50))],
+            ),
             Some(Paging { tokens: &[("Marker", "NextMarker")], more: None }),
             "Functions/*",
             "FunctionArn",
@@ -446,7 +459,13 @@ pub const INVENTORY: &[Row] = &[
         )
     },
     Row {
-        follow: &[follow(operation("sns", "GetTopicAttributes", SNS), Some("TopicArn"), "TopicArn", "Attributes", "Attributes")],
+        follow: &[follow(
+            operation("sns", "GetTopicAttributes", SNS),
+            Some("TopicArn"),
+            "TopicArn",
+            "Attributes",
+            "Attributes",
+        )],
         ..row(
             "sns",
             "AWS::SNS::Topic",
@@ -508,7 +527,11 @@ pub const INVENTORY: &[Row] = &[
     Row {
         global: true,
         follow: &[
-            of_bucket(s3("GetBucketVersioning", "/{}?versioning", "s3:GetBucketVersioning", &[]), "Status", "Versioning"),
+            of_bucket(
+                s3("GetBucketVersioning", "/{}?versioning", "s3:GetBucketVersioning", &[]),
+                "Status",
+                "Versioning",
+            ),
             of_bucket(
                 s3("GetBucketEncryption", "/{}?encryption", "s3:GetEncryptionConfiguration", &["Rule"]),
                 "Rule",

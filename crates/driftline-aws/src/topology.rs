@@ -20,7 +20,12 @@ const HUNDRED: &[(&str, Given)] = &[("Limit", Given::Number(100))];
 const NEXT_TOKEN: Paging = Paging { tokens: &[("NextToken", "NextToken")], more: None };
 const MARKER: Paging = Paging { tokens: &[("Marker", "NextMarker")], more: None };
 
-const fn operation(service: &'static str, name: &'static str, wire: Wire, given: &'static [(&'static str, Given)]) -> Operation {
+const fn operation(
+    service: &'static str,
+    name: &'static str,
+    wire: Wire,
+    given: &'static [(&'static str, Given)],
+) -> Operation {
     Operation { service, name, wire, given, action: None, lists: &["Topics", "Subscriptions"] }
 }
 
@@ -151,9 +156,10 @@ async fn queues(here: &Here) -> Listed {
     urls.sort();
     urls.dedup();
     listed.items = Vec::new();
-    let attributes = stream::iter(urls.into_iter().map(|url| async move {
-        ask(client, &QUEUE, &[("QueueUrl".to_owned(), Value::from(url))], "").await
-    }));
+    let attributes = stream::iter(
+        urls.into_iter()
+            .map(|url| async move { ask(client, &QUEUE, &[("QueueUrl".to_owned(), Value::from(url))], "").await }),
+    );
     let mut attributes = attributes.buffered(SIDE_BY_SIDE);
     while let Some(answer) = attributes.next().await {
         match answer {
@@ -254,7 +260,8 @@ impl<'a> Graph<'a> {
     }
 
     fn take_subscription(&mut self, subscription: &Value) {
-        let (Some(topic), Some(protocol)) = (text_at(subscription, "TopicArn"), text_at(subscription, "Protocol")) else {
+        let (Some(topic), Some(protocol)) = (text_at(subscription, "TopicArn"), text_at(subscription, "Protocol"))
+        else {
             return;
         };
         let endpoint = text_at(subscription, "Endpoint").unwrap_or_default();

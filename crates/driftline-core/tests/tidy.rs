@@ -80,7 +80,10 @@ fn crates_depend_only_downwards() {
         ("driftline-aws", &["aws-wire", "driftline-core", "driftline-sources"]),
         ("jsonata", &[]),
         ("xtask", &["driftline-core", "driftline-sources"]),
-        ("driftline", &["driftline-core", "driftline-store", "driftline-sources", "jsonata", "aws-wire", "driftline-aws"]),
+        (
+            "driftline",
+            &["driftline-core", "driftline-store", "driftline-sources", "jsonata", "aws-wire", "driftline-aws"],
+        ),
     ];
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

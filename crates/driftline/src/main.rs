@@ -21,6 +21,12 @@ mod explain;
 mod filter;
 mod jsonata;
 mod layout;
+#[cfg(feature = "aws")]
+mod live;
+#[cfg(not(feature = "aws"))]
+#[path = "live_missing.rs"]
+mod live;
+mod live_args;
 mod observe;
 mod orphans;
 mod output;
@@ -84,7 +90,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Posture(args) => return posture::run(settings, &args),
         Command::Topology(args) => topology::run(settings, &args)?,
         Command::Demo(args) => demo::run(settings, &args)?,
-        Command::Observe(command) => observe::run(settings, command)?,
+        Command::Observe(command) => return observe::run(settings, command),
         Command::Baseline(command) => baseline::run(settings, command)?,
         Command::Explain(args) => explain::explain(settings, &args)?,
         Command::Velocity(args) => velocity::run(settings, &args)?,
@@ -98,6 +104,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
+        Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();
