@@ -524,6 +524,27 @@ pub const INVENTORY: &[Row] = &[
             field("subnetIds", "AvailabilityZones/*/SubnetId", Set),
         ],
     ),
+    // The classic ones are another API of the same name. Without them nobody can say that a name points at nothing.
+    row(
+        "classicLoadBalancers",
+        "AWS::ElasticLoadBalancing::LoadBalancer",
+        Operation {
+            given: &[("PageSize", Given::Number(400))],
+            ..operation("elasticloadbalancing", "DescribeLoadBalancers", Wire::Query { version: "2012-06-01" })
+        },
+        Some(Paging { tokens: &[("Marker", "NextMarker")], more: None }),
+        "LoadBalancerDescriptions/*",
+        "LoadBalancerName",
+        &[
+            field("loadBalancerName", "LoadBalancerName", Text),
+            field("dnsName", "DNSName", Text),
+            field("scheme", "Scheme", Text),
+            field("vpcId", "VPCId", Text),
+            field("securityGroups", "SecurityGroups/*", Set),
+            field("subnetIds", "Subnets/*", Set),
+            field("instanceIds", "Instances/*/InstanceId", Set),
+        ],
+    ),
     Row {
         global: true,
         follow: &[

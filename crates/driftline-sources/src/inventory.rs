@@ -35,6 +35,7 @@ const TYPES: &[(&str, &str, &str, usize)] = &[
     ("sns", "AWS::SNS::Topic", "topicName", usize::MAX),
     ("kms", "AWS::KMS::Key", "keyId", usize::MAX),
     ("loadBalancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", "loadBalancerName", usize::MAX),
+    ("classicLoadBalancers", "AWS::ElasticLoadBalancing::LoadBalancer", "loadBalancerName", usize::MAX),
     ("roles", "AWS::IAM::Role", "roleName", usize::MAX),
     ("users", "AWS::IAM::User", "userName", usize::MAX),
     ("groups", "AWS::IAM::Group", "iamGroupName", usize::MAX),

@@ -5,6 +5,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values to be given away")]
 
 mod answers;
+#[cfg(feature = "aws")]
+mod aws;
 mod bad_input;
 mod cloudformation;
 mod commands;
