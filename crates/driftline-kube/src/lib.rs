@@ -17,10 +17,14 @@ pub mod lease;
 pub mod ledger;
 pub mod look;
 pub mod managed;
+#[cfg(test)]
+mod memory;
 pub mod metrics;
 pub mod operator;
 pub mod plan;
 pub mod reconcile;
+#[cfg(test)]
+mod reconcile_tests;
 pub mod resource;
 pub mod serve;
 pub mod service;
