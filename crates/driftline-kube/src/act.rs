@@ -25,8 +25,8 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         if !self.context.fence.holds() {
             return Err(Trouble::NotLeader);
         }
-        self.context.cluster.remove_finalizer(&self.object).await?;
-        forget(self.context, &self.object);
+        self.context.cluster.remove_finalizer(&*self.object).await?;
+        forget(self.context, &*self.object);
         Ok(Next(None))
     }
 
@@ -38,7 +38,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             draft.set(READY, Truth::False, "Deleting", "the object is being deleted, and its resource with it");
             self.write(draft).await?;
             let cloud = &self.context.cloud;
-            match self.context.write(Operation::Dismantle, cloud.dismantle(&self.object, &thing)).await? {
+            match self.context.write(Operation::Dismantle, cloud.dismantle(&*self.object, &thing)).await? {
                 Dismantled::Deleted => {
                     self.tell(false, "Deleted", format!("deleted `{}`", name_of(&thing))).await;
                     return self.release().await;
@@ -66,12 +66,12 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
 
     pub(crate) async fn create(mut self, judged: &Judged, again: bool) -> Result<Next, Trouble> {
         if again {
-            let (fields, more) = (vec![gone_field(&self.object)], 0);
+            let (fields, more) = (vec![gone_field(&*self.object)], 0);
             let text = "someone deleted it; it is made again".to_owned();
             self.detected("ExternalDeletion", fields, more, Some(text)).await?;
         }
         let nonce = format!("{}-{}", self.object.meta().generation.unwrap_or_default(), self.now.as_millisecond());
-        let intent = self.context.cloud.intent(&self.object, &nonce);
+        let intent = self.context.cloud.intent(&*self.object, &nonce);
         if let Some(intent) = &intent {
             let mut draft = self.draft();
             draft.status.pending = Some(intent.clone());
@@ -79,11 +79,11 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             self.write(draft).await?;
         }
         let cloud = &self.context.cloud;
-        let made = self.context.write(Operation::Create, cloud.create(&self.object, intent.as_ref(), &judged.document)).await;
+        let made = self.context.write(Operation::Create, cloud.create(&*self.object, intent.as_ref(), &judged.document)).await;
         let written = match made {
             // An answer that was lost may have been a good one: then the thing is there, and it is ours.
             Err(Trouble::Cloud(error)) if is_there_already(&error) && intent.is_none() => {
-                match self.context.call(Operation::Find, cloud.find(&self.object)).await? {
+                match self.context.call(Operation::Find, cloud.find(&*self.object)).await? {
                     Some(thing) if thing.owner.is_some() && thing.owner == self.object.meta().uid => {
                         Written::Done(Box::new(thing))
                     }
@@ -122,7 +122,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn report_deletion(mut self) -> Result<Next, Trouble> {
-        let fields = vec![gone_field(&self.object)];
+        let fields = vec![gone_field(&*self.object)];
         let text = "someone deleted it; under report it is not made again".to_owned();
         self.detected("ExternalDeletion", fields, 0, Some(text)).await?;
         Ok(self.resync())
@@ -149,7 +149,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn apply(mut self, judged: &Judged, thing: Thing, over_drift: bool) -> Result<Next, Trouble> {
-        let (lost, lost_more) = fields(&self.object, &judged.others);
+        let (lost, lost_more) = fields(&*self.object, &judged.others);
         if over_drift {
             let text = format!("a change of the declaration writes over what someone else changed: {}", sentence(&lost, lost_more));
             self.detected("DriftOverwritten", lost.clone(), lost_more, Some(text)).await?;
@@ -163,7 +163,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         }
         let (done, next) = self.after_write(&mut draft, &written);
         self.write(draft).await?;
-        let (fields, more) = fields(&self.object, &judged.found.changes);
+        let (fields, more) = fields(&*self.object, &judged.found.changes);
         if over_drift {
             self.count(DriftOutcome::Overwritten);
         }
@@ -175,7 +175,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn correct(mut self, judged: &Judged, thing: Thing) -> Result<Next, Trouble> {
-        let (fields, more) = fields(&self.object, &judged.found.changes);
+        let (fields, more) = fields(&*self.object, &judged.found.changes);
         let attempts = self.status.corrections.as_ref().map_or(0, |them| them.attempts);
         let due = self.status.corrections.as_ref().and_then(|them| them.next.parse::<Timestamp>().ok());
         if let Some(due) = due.filter(|due| *due > self.now && !self.asked()) {
@@ -195,6 +195,10 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         if done {
             self.count(DriftOutcome::Corrected);
             self.tell(false, "DriftCorrected", format!("wrote the declaration again; it was: {text}")).await;
+        } else {
+            self.count(DriftOutcome::NotSticking);
+            let text = format!("AWS accepted the write and still has: {text}");
+            self.tell(true, "CorrectionNotSticking", text).await;
         }
         self.checked(None);
         Ok(Next(after.0.map(|after| after.min(VERIFY))))
@@ -232,7 +236,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn report(mut self, judged: &Judged, thing: &Thing) -> Result<Next, Trouble> {
-        let (fields, more) = fields(&self.object, &judged.found.changes);
+        let (fields, more) = fields(&*self.object, &judged.found.changes);
         self.status.id = Some(thing.id.clone());
         self.status.arn.clone_from(&thing.arn);
         self.status.e_tag.clone_from(&thing.etag);
@@ -256,7 +260,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.set(CHECKED, Truth::False, "Suspended", "the policy is suspend: live is not compared with the declaration");
         draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
         self.write(draft).await?;
-        self.context.metrics.seen(&key(&self.object), K::KIND);
+        self.context.metrics.seen(&key(&*self.object), K::KIND);
         match (pending, thing) {
             (true, _) => Ok(Next(Some(POLL))),
             (_, Some(thing)) => Ok(self.next(thing)),
@@ -287,7 +291,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
 
     async fn update(&self, judged: &Judged, thing: &Thing) -> Result<Written, Trouble> {
         let cloud = &self.context.cloud;
-        let update = cloud.update(&self.object, thing, &judged.document, &judged.found.changes);
+        let update = cloud.update(&*self.object, thing, &judged.document, &judged.found.changes);
         self.context.write(Operation::Update, update).await
     }
 
@@ -310,7 +314,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
                     self.in_sync(draft, thing);
                     return (true, self.next(thing));
                 }
-                let (shown, more) = fields(&self.object, &left);
+                let (shown, more) = fields(&*self.object, &left);
                 let text = format!("AWS accepted the write and still has: {}", sentence(&shown, more));
                 self.seen(draft, thing);
                 self.drifting(draft, shown, more);
@@ -333,7 +337,8 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         let is_news = self.object.status().and_then(|status| status.drift.as_ref()).is_none_or(|drift| {
             drift.fields != fields || drift.more != more
         }) || !self.object.status().is_some_and(|status| {
-            status.conditions.iter().any(|one| one.type_ == DRIFTED && one.reason == reason)
+            let same = |told: &str| told == reason || told == "CorrectionNotSticking";
+            status.conditions.iter().any(|one| one.type_ == DRIFTED && same(&one.reason))
         });
         let text = text.unwrap_or_else(|| sentence(&fields, more));
         let mut draft = self.draft();
@@ -367,7 +372,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     fn checked(&self, drifting_since: Option<Timestamp>) {
-        self.context.metrics.checked(&key(&self.object), K::KIND, self.now, drifting_since);
+        self.context.metrics.checked(&key(&*self.object), K::KIND, self.now, drifting_since);
     }
 
     fn count(&self, outcome: DriftOutcome) {
