@@ -16,13 +16,13 @@ use serde::Serialize;
 
 use crate::args::{DocumentArgs, Observe, PermissionArgs};
 use crate::config::From as Origin;
-use crate::documents;
 use crate::error::{CommandError, CommandResult};
 use crate::output::{GREEN, Page, Show, count, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
 use crate::time::parse_moment;
+use crate::{cluster, documents};
 
 pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
     let mut report = Report::default();
@@ -51,6 +51,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
         Observe::EventTopology(args) => report.committed = documents(settings, Model::EventTopology, args)?,
         Observe::Terraform(args) => report.committed = documents(settings, Model::Terraform, args)?,
         Observe::CloudFormation(args) => report.committed = documents(settings, Model::CloudFormation, args)?,
+        Observe::Kubernetes(args) => report.committed = cluster::run(settings, args)?,
         Observe::Swamp(args) => return crate::swamp::run(settings, &args),
         Observe::All { permissions } => return observe_all(settings, permissions),
     }
@@ -144,6 +145,9 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
             let (account, partition) = (from.account.clone(), from.partition.clone());
             let context = Context { source: source.name.clone(), account, partition };
             observe_documents(settings, from.model, &from.named, &context, None, permissions)
+        }
+        Origin::Kubernetes(objects) => {
+            cluster::observe(settings, Some(&source.name), objects, None, permissions).map(|line| vec![line])
         }
     };
     let outcomes: Vec<CommandResult<Vec<Line>>> = std::thread::scope(|scope| {

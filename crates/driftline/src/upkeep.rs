@@ -466,6 +466,7 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
                 format!("{} from {} documents {}", source.name, from.model.name(), from.named.join(" "))
             }
             crate::config::From::Command(command) => format!("{} from the program {}", source.name, command.join(" ")),
+            crate::config::From::Kubernetes(objects) => format!("{} from {}", source.name, objects.told()),
         };
         values.push(Setting { name: "source", value, from: file.clone() });
     }
