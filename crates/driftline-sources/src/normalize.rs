@@ -249,7 +249,8 @@ impl Listing {
         self.cover(kind, place, outcome);
     }
 
-    pub(crate) fn problem(&mut self, about: impl Into<String>, message: impl Into<String>) {
+    /// Takes note of something that its reader should know.
+    pub fn problem(&mut self, about: impl Into<String>, message: impl Into<String>) {
         let problem = Problem { about: about.into(), message: message.into() };
         if let Err(at) = self.problems.binary_search(&problem) {
             self.problems.insert(at, problem);
