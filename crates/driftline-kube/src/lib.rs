@@ -1,0 +1,6 @@
+//! The Kubernetes operator.
+
+pub mod crd;
+pub mod decision;
+pub mod managed;
+pub mod tenant;
