@@ -3,4 +3,5 @@
 pub mod crd;
 pub mod decision;
 pub mod managed;
+pub mod observe;
 pub mod tenant;

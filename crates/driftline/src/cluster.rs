@@ -126,6 +126,43 @@ fn refused(error: NormalizeError) -> CommandError {
     }
 }
 
+/// Asks the cluster, in a runtime of its own: nothing else in this command waits for anything.
+#[cfg(feature = "kube")]
+fn live(objects: &Objects) -> CommandResult<(Listing, Option<String>)> {
+    use driftline_kube::observe::{ObserveError, Options, observe};
+
+    let options = Options {
+        context: objects.context.clone(),
+        cluster: objects.cluster.clone(),
+        namespaces: objects.namespaces.clone(),
+        kinds: objects.kinds.clone(),
+        owned: objects.owned,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CommandError::because("cannot start the runtime of the client", &error))?;
+    match runtime.block_on(observe(&options)) {
+        Ok(observed) => Ok((observed.listing, Some(observed.cluster))),
+        Err(ObserveError::Normalize(error)) => Err(refused(error)),
+        Err(error) => {
+            let refused = CommandError::new(error.to_string());
+            Err(match &error {
+                ObserveError::Config(_) => {
+                    refused.hint("KUBECONFIG names the file; `kubectl config get-contexts` lists what is in it")
+                }
+                ObserveError::UnknownKind { .. } => {
+                    refused.hint("`kubectl api-resources --verbs=list` lists the kinds of the cluster")
+                }
+                ObserveError::AmbiguousKind { groups, .. } => {
+                    refused.hint(format!("write the group, too: --kind {}", groups.first().map_or("", String::as_str)))
+                }
+                ObserveError::Unauthorized { .. } => refused.hint("`kubectl auth whoami` asks with the same kubeconfig"),
+                _ => refused.hint("`kubectl cluster-info` asks the same cluster"),
+            })
+        }
+    }
+}
+
+#[cfg(not(feature = "kube"))]
 fn live(_objects: &Objects) -> CommandResult<(Listing, Option<String>)> {
     Err(CommandError::new("this build cannot ask a cluster: it was made without the feature `kube`")
         .hint("give documents (`kubectl get deployments,services -A -o json`), or build with `--features kube`"))
