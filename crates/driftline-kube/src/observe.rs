@@ -85,10 +85,8 @@ pub async fn observe(options: &Options) -> Result<Observed, ObserveError> {
     }
     let pages: Vec<(&str, &String)> =
         lists.iter().flat_map(|list| list.pages.iter().map(|page| (list.kind.as_str(), page))).collect();
-    let documents: Vec<Document<'_>> = pages
-        .iter()
-        .map(|(name, page)| Document { name, bytes: page.as_bytes(), written_at: None })
-        .collect();
+    let documents: Vec<Document<'_>> =
+        pages.iter().map(|(name, page)| Document { name, bytes: page.as_bytes(), written_at: None }).collect();
     // No page is no document, and nothing to read.
     let mut listing = match documents.is_empty() {
         true => Listing::of_nothing(Coverage::new()),

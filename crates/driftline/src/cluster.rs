@@ -155,7 +155,9 @@ fn live(objects: &Objects) -> CommandResult<(Listing, Option<String>)> {
                 ObserveError::AmbiguousKind { groups, .. } => {
                     refused.hint(format!("write the group, too: --kind {}", groups.first().map_or("", String::as_str)))
                 }
-                ObserveError::Unauthorized { .. } => refused.hint("`kubectl auth whoami` asks with the same kubeconfig"),
+                ObserveError::Unauthorized { .. } => {
+                    refused.hint("`kubectl auth whoami` asks with the same kubeconfig")
+                }
                 _ => refused.hint("`kubectl cluster-info` asks the same cluster"),
             })
         }

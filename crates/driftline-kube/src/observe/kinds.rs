@@ -107,7 +107,8 @@ impl Served {
             let broken = self.broken.into_iter().map(|(group, why)| {
                 (group, format!("the group does not answer, so nothing in it was looked at: {why}"))
             });
-            let kinds = self.kinds.into_iter().filter(|kind| left_out(&kind.resource.group, &kind.resource.kind).is_none());
+            let kinds =
+                self.kinds.into_iter().filter(|kind| left_out(&kind.resource.group, &kind.resource.kind).is_none());
             return Ok((kinds.collect(), broken.collect()));
         }
         let mut chosen: Vec<Kind> = Vec::new();
@@ -167,15 +168,21 @@ mod tests {
         };
         let mut served = Served::default();
         let list = |resources| APIResourceList { resources, ..APIResourceList::default() };
-        served.take("v1", list(vec![
-            resource("pods", "Pod", &["po"], &["get", "list"]),
-            resource("pods/log", "Pod", &[], &["get", "list"]),
-            resource("bindings", "Binding", &[], &["create"]),
-            resource("events", "Event", &["ev"], &["list"]),
-        ]));
+        served.take(
+            "v1",
+            list(vec![
+                resource("pods", "Pod", &["po"], &["get", "list"]),
+                resource("pods/log", "Pod", &[], &["get", "list"]),
+                resource("bindings", "Binding", &[], &["create"]),
+                resource("events", "Event", &["ev"], &["list"]),
+            ]),
+        );
         served.take("apps/v1", list(vec![resource("deployments", "Deployment", &["deploy"], &["list"])]));
         served.take("a.example/v1", list(vec![resource("things", "Thing", &[], &["list"])]));
-        served.take("b.example/v1", list(vec![resource("things", "Thing", &[], &["list"]), resource("pods", "Pod", &[], &["list"])]));
+        served.take(
+            "b.example/v1",
+            list(vec![resource("things", "Thing", &[], &["list"]), resource("pods", "Pod", &[], &["list"])]),
+        );
         served
     }
 
@@ -186,7 +193,10 @@ mod tests {
     #[test]
     fn all_kinds_are_chosen_but_those_that_are_no_state_and_those_that_cannot_be_listed() {
         let (kinds, problems) = served().choose(&[]).unwrap();
-        assert_eq!(names(&kinds), ["pods", "deployments.apps", "things.a.example", "things.b.example", "pods.b.example"]);
+        assert_eq!(
+            names(&kinds),
+            ["pods", "deployments.apps", "things.a.example", "things.b.example", "pods.b.example"]
+        );
         assert_eq!(problems, []);
         let broken = Served { broken: vec![("metrics.k8s.io/v1".into(), "unavailable".into())], ..served() };
         assert!(broken.choose(&[]).unwrap().1[0].1.contains("nothing in it was looked at"));
@@ -207,7 +217,9 @@ mod tests {
         ] {
             assert_eq!(names(&served().choose(&[name.to_owned()]).unwrap().0), [chosen], "{name}");
         }
-        assert!(matches!(served().choose(&["things".into()]), Err(ObserveError::AmbiguousKind { groups, .. }) if groups.len() == 2));
+        assert!(
+            matches!(served().choose(&["things".into()]), Err(ObserveError::AmbiguousKind { groups, .. }) if groups.len() == 2)
+        );
         assert!(matches!(served().choose(&["nothing".into()]), Err(ObserveError::UnknownKind { .. })));
         assert!(matches!(served().choose(&["bindings".into()]), Err(ObserveError::UnknownKind { .. })));
     }

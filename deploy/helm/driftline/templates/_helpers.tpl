@@ -15,7 +15,6 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "driftline.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/component: operator
-app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/* What the operator does with its own objects, wherever they are. */}}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -103,6 +103,11 @@ impl Cluster {
     /// What a user types.
     #[track_caller]
     pub(crate) fn kubectl<const N: usize>(&self, arguments: [&str; N]) -> Ran {
+        self.kubectl_all(&arguments)
+    }
+
+    #[track_caller]
+    pub(crate) fn kubectl_all(&self, arguments: &[&str]) -> Ran {
         ran(&kubectl(&self.programs, &self.folder).args(arguments).output().unwrap())
     }
 
@@ -112,8 +117,7 @@ impl Cluster {
         use std::io::Write;
         let mut command = kubectl(&self.programs, &self.folder);
         command.args(arguments).args(["-f", "-"]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let _ = pipe.write_all(input.as_bytes());
         drop(pipe);
@@ -145,12 +149,26 @@ impl Cluster {
     }
 }
 
+/// What is written before a point on the curve P-256 to make a public key of it (RFC 5480).
+const POINT_ON_P256: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+
+fn pem(label: &str, bytes: &[u8]) -> String {
+    let text = STANDARD.encode(bytes);
+    let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..(at + 64).min(text.len())]).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+}
+
 fn write_files(folder: &Path, port: u16) {
     let write = |name: &str, content: String| fs::write(folder.join(name), content).unwrap();
-    let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new()).unwrap();
-    let key = STANDARD.encode(key.as_ref());
-    let lines: Vec<&str> = (0..key.len()).step_by(64).map(|at| &key[at..(at + 64).min(key.len())]).collect();
-    write("accounts.key", format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n")));
+    let random = SystemRandom::new();
+    let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, key.as_ref(), &random).unwrap();
+    let public = [&POINT_ON_P256, pair.public_key().as_ref()].concat();
+    write("accounts.key", pem("PRIVATE KEY", key.as_ref()));
+    write("accounts.pub", pem("PUBLIC KEY", &public));
     write("tokens.csv", format!("{ADMIN},admin,1,system:masters\n{LIMITED},{LIMITED_USER},2\n"));
     for (name, token) in [("admin", ADMIN), ("limited", LIMITED)] {
         write(
@@ -200,7 +218,7 @@ fn api_server(programs: &Path, folder: &Path, port: u16, etcd: u16) -> Command {
         "--cert-dir=certificates",
         "--token-auth-file=tokens.csv",
         "--authorization-mode=RBAC",
-        "--service-account-key-file=accounts.key",
+        "--service-account-key-file=accounts.pub",
         "--service-account-signing-key-file=accounts.key",
         "--service-account-issuer=https://kubernetes.default.svc",
         "--service-cluster-ip-range=10.0.0.0/24",

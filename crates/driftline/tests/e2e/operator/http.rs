@@ -10,7 +10,8 @@ pub(crate) fn get(port: u16, path: &str) -> Result<String, String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
     stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(failed)?;
     // HTTP/1.0: the answer comes in one piece and ends with the connection.
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\n\r\n").map_err(failed)?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\n\r\n")
+        .map_err(failed)?;
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply).map_err(failed)?;
     let reply = String::from_utf8_lossy(&reply);

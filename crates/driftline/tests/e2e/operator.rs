@@ -1,0 +1,7 @@
+//! With a real API server: the operator, `observe kubernetes`, and the chart.
+
+mod cluster;
+mod http;
+mod observe;
+mod packaging;
+mod process;
