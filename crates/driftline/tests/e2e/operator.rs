@@ -2,8 +2,13 @@
 
 mod cloud;
 mod cluster;
+mod crowd;
+mod drift;
 mod http;
+mod life;
 mod observe;
 mod packaging;
 mod process;
+mod rights;
+mod trouble;
 mod world;

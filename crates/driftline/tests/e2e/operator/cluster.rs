@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +14,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use super::process::{Process, eventually, free_port};
-use crate::support::{Ran, ran, skip, variable};
+use crate::support::{PROGRAM, Ran, ran, skip, variable};
 
 /// May do everything.
 const ADMIN: &str = "admin-token";
@@ -30,6 +29,7 @@ pub(crate) struct Cluster {
     port: u16,
     etcd_port: u16,
     proxy_port: u16,
+    kinds: Once,
     api: Option<Process>,
     _etcd: Process,
     _proxy: Process,
@@ -66,6 +66,7 @@ impl Cluster {
             port,
             etcd_port,
             proxy_port,
+            kinds: Once::new(),
             api: None,
             _etcd: etcd,
             _proxy: Process::start(&proxy, &folder.join("proxy.log"), None),
@@ -138,6 +139,16 @@ impl Cluster {
     pub(crate) fn get(&self, path: &str) -> Json {
         let text = self.fetch(path).unwrap_or_else(|error| panic!("GET {path}: {error}"));
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// Makes the operator's kinds known, as the operator itself prints them.
+    pub(crate) fn define_kinds(&self) {
+        self.kinds.call_once(|| {
+            let printed = ran(&Command::new(PROGRAM).args(["operator", "crds"]).output().unwrap()).succeeded();
+            self.apply(&printed.out);
+            let wait = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=120s"];
+            self.kubectl(wait).succeeded();
+        });
     }
 
     /// A namespace that nobody else uses.
@@ -229,6 +240,3 @@ fn api_server(programs: &Path, folder: &Path, port: u16, etcd: u16) -> Command {
     command.env("GOMEMLIMIT", "400MiB");
     command
 }
-
-/// How long a test that looks for something that must not happen looks for it.
-pub(crate) const A_WHILE: Duration = Duration::from_secs(3);

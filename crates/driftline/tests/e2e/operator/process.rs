@@ -14,8 +14,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Runs the program and kills it when its own standard input ends, or asks it to end when told; then clears away what
 /// is named. The test holds the other end, so whatever becomes of the test, also `kill -9`, its programs go.
 const KEEPER: &str = r#"
-leave=$1; shift
+leave=$1; noted=$2; shift 2
 "$@" </dev/null & program=$!
+echo $program >"$noted"
 while read -r word; do kill -s "$word" $program; done
 kill -s KILL $program 2>/dev/null
 wait $program 2>/dev/null
@@ -36,7 +37,7 @@ impl Process {
         let name = Path::new(command.get_program()).file_name().unwrap().to_string_lossy().into_owned();
         let output = File::options().create(true).append(true).open(log).unwrap();
         let mut keeper = Command::new("sh");
-        keeper.arg("-c").arg(KEEPER).arg("keeper").arg(leave.unwrap_or(Path::new("")));
+        keeper.arg("-c").arg(KEEPER).arg("keeper").arg(leave.unwrap_or(Path::new(""))).arg(noted(log));
         keeper.arg(command.get_program()).args(command.get_args());
         keeper.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         if let Some(folder) = command.get_current_dir() {
@@ -60,6 +61,14 @@ impl Process {
         writeln!(lifeline, "{name}").unwrap();
     }
 
+    /// Its number, as the kernel has it.
+    pub(crate) fn id(&self) -> u32 {
+        eventually("the number of a process", || {
+            let text = std::fs::read_to_string(noted(&self.log)).map_err(|error| error.to_string())?;
+            text.trim().parse().map_err(|_| text)
+        })
+    }
+
     /// What it printed so far.
     pub(crate) fn printed(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
@@ -81,6 +90,11 @@ impl Drop for Process {
         }
         self.kill();
     }
+}
+
+/// Where the number of a process is noted down.
+fn noted(log: &Path) -> PathBuf {
+    log.with_extension("pid")
 }
 
 /// A port of loopback that nobody listens on now.

@@ -34,6 +34,7 @@ impl World<'static> {
 impl<'c> World<'c> {
     pub(crate) fn on(cluster: &'c Cluster, about: &str) -> Option<Self> {
         let cloud = Cloud::new()?;
+        cluster.define_kinds();
         let folder = TempDir::with_prefix("driftline-operator-").unwrap();
         Some(Self { cluster, namespace: cluster.namespace(about), cloud, folder })
     }
@@ -59,8 +60,13 @@ impl<'c> World<'c> {
         Operator { port, process: Process::start(&command, &self.folder.path().join("operator.log"), None) }
     }
 
-    pub(crate) fn folder(&self) -> &std::path::Path {
-        self.folder.path()
+    /// Everything but the cluster, while that is being restarted.
+    pub(crate) fn leave(self) -> (String, Cloud, TempDir) {
+        (self.namespace, self.cloud, self.folder)
+    }
+
+    pub(crate) fn enter(cluster: &'c Cluster, (namespace, cloud, folder): (String, Cloud, TempDir)) -> Self {
+        Self { cluster, namespace, cloud, folder }
     }
 
     /// A tenant as a user writes it.
