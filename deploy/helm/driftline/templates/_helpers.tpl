@@ -25,7 +25,7 @@ app.kubernetes.io/component: operator
   verbs: [get, list, watch, patch]
 - apiGroups: [driftline.dev]
   resources: [distributiontenants/status, awsresources/status]
-  verbs: [patch]
+  verbs: [update]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
