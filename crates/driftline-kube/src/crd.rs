@@ -277,6 +277,12 @@ pub struct Status {
     pub drift_detected: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,
+    /// Corrections since live was last as declared; the next one waits longer each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrections: Option<Corrections>,
+    /// What someone else had changed and a change of the declaration wrote over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overwritten: Option<Overwritten>,
     /// When live was last compared, as of the last change of this status. The metrics have it to the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_checked: Option<String>,
@@ -304,17 +310,29 @@ pub struct Drift {
     /// How many more there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: i64,
-    /// How often it was corrected without effect.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub corrections: i64,
-    /// When it is corrected next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_correction: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(number: &i64) -> bool {
     *number == 0
+}
+
+/// How often it was corrected without being found as declared afterwards.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+pub struct Corrections {
+    pub attempts: i64,
+    pub last: String,
+    /// The next correction is not before this time.
+    pub next: String,
+}
+
+/// What a change of the declaration wrote over, and when.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+pub struct Overwritten {
+    pub at: String,
+    pub fields: Vec<DriftField>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: i64,
 }
 
 /// One place that differs. A side that is not there is absent; a sealed value says only that it changed.

@@ -99,9 +99,6 @@ pub trait Managed:
     /// The document with every secret in it sealed, so that it can be kept and shown.
     fn sealed(&self, document: &Value) -> Value;
 
-    /// Whether a place holds a secret.
-    fn is_secret(&self, change: &Change) -> bool;
-
     /// What is declared and not acted on.
     fn remarks(&self) -> Vec<Remark> {
         Vec::new()

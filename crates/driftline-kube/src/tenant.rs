@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::compare::compare;
 use driftline_core::rule::{Applicable, Subject};
-use driftline_core::{Change, Equivalence, Origin, Pattern, Rule, RuleBook, RuleKind, Value};
+use driftline_core::{Equivalence, Origin, Rule, RuleBook, RuleKind, Value};
 
 use crate::crd::{Customizations, DistributionTenant, Status};
 use crate::managed::{Found, IgnoreRule, Kind, Managed, Remark};
@@ -106,10 +106,6 @@ impl Managed for DistributionTenant {
 
     fn sealed(&self, document: &Value) -> Value {
         document.clone()
-    }
-
-    fn is_secret(&self, _: &Change) -> bool {
-        false
     }
 
     fn remarks(&self) -> Vec<Remark> {
