@@ -4,7 +4,7 @@ use std::future::Future;
 
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Client, Resource as _, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use thiserror::Error;
 

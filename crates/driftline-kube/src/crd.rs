@@ -2,6 +2,8 @@
 //!
 //! A `DistributionTenant` takes the manifests of the operator that this one follows, with another `apiVersion`.
 
+#![expect(unreachable_pub, reason = "the derive of `KubeSchema` makes a second type inside of a function")]
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, CustomResourceExt, KubeSchema};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use driftline_core::coverage::{Extent, Outcome};
-use driftline_core::{Coverage, Header, Observation, Place, Properties, Resource, ResourceKey, StreamId, Value};
+use driftline_core::{Coverage, Header, Pattern, Place, Properties, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 
 use crate::cloud::Thing;
@@ -29,10 +29,14 @@ impl Entry {
     }
 }
 
-/// What an object's thing looked like, if it was there.
+/// What an object's thing looked like, if it was there: its id, its document, and where that has secrets.
+type Sighting = Option<(String, Value, Vec<Pattern>)>;
+
+/// What was seen in one interval. The secrets in it are for its taker to seal.
 #[derive(Clone, Debug)]
-struct Sighting {
-    resource: Option<(String, Value)>,
+pub struct Seen {
+    pub header: Header,
+    pub resources: BTreeMap<ResourceKey, (Properties, Vec<Pattern>)>,
 }
 
 /// Sightings since the last observation; cheap to clone.
@@ -50,12 +54,12 @@ impl Ledger {
 
     /// A look at an object's thing.
     pub fn saw<K: Managed>(&self, object: &K, thing: Option<&Thing>) {
-        let resource = thing.map(|thing| {
+        let sighting = thing.map(|thing| {
             let id = thing.arn.clone().unwrap_or_else(|| thing.id.clone());
-            (id, object.sealed(&thing.document))
+            (id, thing.document.clone(), object.secrets())
         });
         if let Ok(mut seen) = self.seen.lock() {
-            seen.insert(Entry::of(object), Sighting { resource });
+            seen.insert(Entry::of(object), sighting);
         }
     }
 
@@ -67,8 +71,13 @@ impl Ledger {
     }
 
     /// What was seen since the last time. `objects` are all there are: a type in a namespace is complete when each of
-    /// its objects was seen. `watched` are the namespaces that are watched whole and have no object, or no more.
-    pub fn close(&self, objects: &BTreeSet<Entry>, known: &mut BTreeSet<(String, String)>, now: Timestamp) -> Option<Observation> {
+    /// its objects was seen. `known` are the types and namespaces that ever had one.
+    pub fn close(
+        &self,
+        objects: &BTreeSet<Entry>,
+        known: &mut BTreeSet<(String, String)>,
+        now: Timestamp,
+    ) -> Option<Seen> {
         let seen = std::mem::take(&mut *self.seen.lock().ok()?);
         let mut missing: BTreeMap<(String, String), usize> = BTreeMap::new();
         for entry in objects {
@@ -98,18 +107,15 @@ impl Ledger {
             coverage,
             problems: Vec::new(),
         };
-        let mut observation = Observation::new(header);
-        for (entry, sighting) in seen {
-            if !objects.contains(&entry) {
-                continue;
-            }
-            let Some((id, value)) = sighting.resource else { continue };
+        let mut resources = BTreeMap::new();
+        for (entry, sighting) in seen.into_iter().filter(|(entry, _)| objects.contains(entry)) {
+            let Some((id, value, secrets)) = sighting else { continue };
             let place = Place::new(self.place(&entry.namespace));
-            let key = ResourceKey { kind: entry.type_name.clone(), place, id };
+            let key = ResourceKey { kind: entry.type_name, place, id };
             // Two objects that name one thing are told once: the first in order.
-            let _ = observation.insert(Resource { key, properties: Properties::new(&value) });
+            resources.entry(key).or_insert_with(|| (Properties::new(&value), secrets));
         }
-        Some(observation)
+        Some(Seen { header, resources })
     }
 
     fn place(&self, namespace: &str) -> String {
@@ -152,16 +158,16 @@ mod tests {
         ledger.saw(&object("a"), Some(&thing("dt_a")));
         let partial = ledger.close(&all, &mut known, now).unwrap();
         assert!(!partial.header.coverage.is_complete(kind, "k8s/prod/web"));
-        assert_eq!(partial.resources().len(), 1);
+        assert_eq!(partial.resources.len(), 1);
 
         ledger.saw(&object("a"), Some(&thing("dt_a")));
         ledger.saw(&object("b"), None);
         let whole = ledger.close(&all, &mut known, now).unwrap();
         assert!(whole.header.coverage.is_complete(kind, "k8s/prod/web"));
-        assert_eq!(whole.resources().len(), 1, "what is not there is no resource");
+        assert_eq!(whole.resources.len(), 1, "what is not there is no resource");
 
         let empty = ledger.close(&BTreeSet::new(), &mut known, now).unwrap();
         assert!(empty.header.coverage.is_complete(kind, "k8s/prod/web"));
-        assert_eq!(empty.resources().len(), 0);
+        assert_eq!(empty.resources.len(), 0);
     }
 }

@@ -24,6 +24,7 @@ pub mod plan;
 pub mod reconcile;
 pub mod resource;
 pub mod serve;
+pub mod service;
 pub mod settings;
 pub mod status;
 pub mod tenant;

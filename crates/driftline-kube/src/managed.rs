@@ -96,6 +96,9 @@ pub trait Managed:
     /// a difference, too, where absence otherwise means "not asked for".
     fn compare(&self, expected: &Value, live: &Value, applied: Option<&Value>, ignore: &[IgnoreRule]) -> Found;
 
+    /// Where the document has secrets.
+    fn secrets(&self) -> Vec<Pattern>;
+
     /// The document with every secret in it sealed, so that it can be kept and shown.
     fn sealed(&self, document: &Value) -> Value;
 

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use driftline_core::{Observation, StreamId};
+use driftline_core::StreamId;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ListParams, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{WatchStreamExt as _, metadata_watcher, predicates, watcher};
-use kube::{Client, Resource as _, ResourceExt as _};
+use kube::runtime::{Predicate as _, WatchStreamExt as _, predicates, watcher};
+use kube::{Client, ResourceExt as _};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, broadcast, watch};
@@ -25,7 +25,7 @@ use crate::cluster::KubeCluster;
 use crate::context::{Clock, Context, Fence};
 use crate::crd::{AwsResource, DistributionTenant};
 use crate::lease::{Leadership, LeaseOptions};
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Entry, Ledger, Seen};
 use crate::managed::Managed;
 use crate::metrics::Metrics;
 use crate::reconcile::{Next, reconcile};
@@ -33,7 +33,7 @@ use crate::serve::{Ready, serve};
 use crate::settings::{Defaults, POLICY};
 
 /// Takes an observation; says why not.
-pub type Sink = Arc<dyn Fn(Observation) -> Result<(), String> + Send + Sync>;
+pub type Sink = Arc<dyn Fn(Seen) -> Result<(), String> + Send + Sync>;
 
 /// How to run.
 #[derive(Clone)]
@@ -248,12 +248,12 @@ async fn control(
     let mut running = Vec::new();
     let mut listings: Vec<Listing> = Vec::new();
     for place in places {
-        let (store, controller) = controller::<DistributionTenant, _>(&shared, place, tenants.clone());
+        let (store, one) = controller::<DistributionTenant, _>(&shared, place, tenants.clone());
         listings.push(listing(store));
-        running.push(tokio::spawn(controller));
-        let (store, controller) = controller::<AwsResource, _>(&shared, place, resources.clone());
+        running.push(tokio::spawn(one));
+        let (store, one) = controller::<AwsResource, _>(&shared, place, resources.clone());
         listings.push(listing(store));
-        running.push(tokio::spawn(controller));
+        running.push(tokio::spawn(one));
     }
     for listing in &listings {
         (listing.ready)().await;
@@ -263,8 +263,8 @@ async fn control(
     let flushing = ledger.zip(options.store.clone()).map(|(ledger, (_, _, sink))| {
         tokio::spawn(flush(ledger, sink, listings, options.defaults.resync, clock, stopped.subscribe()))
     });
-    for controller in running {
-        let _ = controller.await;
+    for one in running {
+        let _ = one.await;
     }
     if let Some(flushing) = flushing {
         let _ = flushing.await;
@@ -310,7 +310,7 @@ async fn flush(
         listings.iter().for_each(|listing| (listing.entries)(&mut objects));
         if let Some(observation) = ledger.close(&objects, &mut known, clock()) {
             let sink = sink.clone();
-            let resources = observation.resources().len();
+            let resources = observation.resources.len();
             match tokio::task::spawn_blocking(move || sink(observation)).await {
                 Ok(Ok(())) => tracing::debug!(resources, "an observation was committed"),
                 Ok(Err(error)) => tracing::error!(error, "an observation was not committed"),
@@ -330,7 +330,7 @@ fn watch_namespaces(
     let (store, writer) = reflector::store();
     let (changed, _) = broadcast::channel(1024);
     let sender = changed.clone();
-    let stream = metadata_watcher(Api::<Namespace>::all(client), watcher::Config::default())
+    let stream = watcher(Api::<PartialObjectMeta<Namespace>>::all(client), watcher::Config::default())
         .default_backoff()
         .modify(|namespace| namespace.managed_fields_mut().clear())
         .reflect(writer)

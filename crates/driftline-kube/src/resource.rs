@@ -87,6 +87,17 @@ impl Managed for AwsResource {
         Found { excused: answer.excused.len() + kept.len(), changes, kept }
     }
 
+    fn secrets(&self) -> Vec<Pattern> {
+        let kind = &self.spec.type_name;
+        let known = driftline_sources::builtin::secrets().into_iter().filter(|one| one.kind.matches(kind));
+        let mut paths: Vec<Pattern> = known.map(|one| one.path).collect();
+        paths.extend(schema::facts(kind).into_iter().flat_map(|facts| facts.write_only.iter().cloned()));
+        for name in ["Password", "MasterUserPassword", "SecretString", "AuthToken", "PrivateKey", "ClientSecret"] {
+            paths.extend(format!("/**/{name}").parse());
+        }
+        paths
+    }
+
     fn sealed(&self, document: &Value) -> Value {
         let mut value = document.clone();
         let paths = self.secrets();
@@ -103,18 +114,6 @@ impl Managed for AwsResource {
 }
 
 impl AwsResource {
-    /// Where its type has secrets.
-    pub fn secrets(&self) -> Vec<Pattern> {
-        let kind = &self.spec.type_name;
-        let known = driftline_sources::builtin::secrets().into_iter().filter(|one| one.kind.matches(kind));
-        let mut paths: Vec<Pattern> = known.map(|one| one.path).collect();
-        paths.extend(schema::facts(kind).into_iter().flat_map(|facts| facts.write_only.iter().cloned()));
-        for name in ["Password", "MasterUserPassword", "SecretString", "AuthToken", "PrivateKey", "ClientSecret"] {
-            paths.extend(format!("/**/{name}").parse());
-        }
-        paths
-    }
-
     fn sealed_at(&self, place: &Pointer, value: Value) -> Value {
         if is_sealed(&value) {
             return value;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::compare::compare;
 use driftline_core::rule::{Applicable, Subject};
-use driftline_core::{Equivalence, Origin, Rule, RuleBook, RuleKind, Value};
+use driftline_core::{Equivalence, Origin, Pattern, Rule, RuleBook, RuleKind, Value};
 
 use crate::crd::{Customizations, DistributionTenant, Status};
 use crate::managed::{Found, IgnoreRule, Kind, Managed, Remark};
@@ -102,6 +102,10 @@ impl Managed for DistributionTenant {
         let excused = found.excused.len();
         let kept = found.excused.into_iter().filter(|one| one.rule >= first_kept).map(|one| one.change).collect();
         Found { changes: found.changes, kept, excused }
+    }
+
+    fn secrets(&self) -> Vec<Pattern> {
+        Vec::new()
     }
 
     fn sealed(&self, document: &Value) -> Value {

@@ -90,11 +90,73 @@ pub(crate) enum Command {
     Jsonata(JsonataArgs),
     /// What AWS's own schemas say of a CloudFormation type, and what follows from that.
     Schema(SchemaArgs),
+    /// Run the Kubernetes operator: AWS resources as objects declare them, and what to do when they drift.
+    Operator(OperatorArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct OperatorArgs {
+    #[command(subcommand)]
+    pub command: Option<OperatorCommand>,
+    /// What is done about drift where neither the object nor its namespace says: write it again, tell it, or not look.
+    #[arg(long, value_enum, value_name = "POLICY", env = "DRIFTLINE_DRIFT_POLICY", default_value = "enforce")]
+    pub drift_policy: DriftPolicy,
+    /// How often every object is looked at; `driftline.dev/resync` overrides it.
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_RESYNC", default_value = "5m")]
+    pub resync: String,
+    /// Only objects in this namespace; repeatable [default: all].
+    #[arg(long, short, value_name = "NAMESPACE", env = "DRIFTLINE_NAMESPACE", value_delimiter = ',')]
+    pub namespace: Vec<String>,
+    /// Where metrics and health are served: /metrics, /healthz, /readyz.
+    #[arg(long, value_name = "ADDRESS", env = "DRIFTLINE_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: std::net::SocketAddr,
+    /// Of several operators only one works: who has the lease.
+    #[arg(long, env = "DRIFTLINE_LEADER_ELECTION", value_parser = clap::builder::FalseyValueParser::new())]
+    pub leader_election: bool,
+    /// The lease's name.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_LEASE_NAME", default_value = "driftline-operator")]
+    pub lease_name: String,
+    /// The lease's namespace.
+    #[arg(long, value_name = "NAMESPACE", env = "DRIFTLINE_LEASE_NAMESPACE", default_value = "default")]
+    pub lease_namespace: String,
+    /// How many objects are worked on at once.
+    #[arg(long, value_name = "N", env = "DRIFTLINE_MAX_CONCURRENT", default_value_t = 8,
+        value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub max_concurrent: u16,
+    /// The cluster's name in the store [default: as the kubeconfig calls it, or `cluster`].
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_CLUSTER")]
+    pub cluster: Option<String>,
+    /// The context of the kubeconfig to use [default: its current one, or the cluster that this runs in].
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_CONTEXT")]
+    pub context: Option<String>,
+    /// The region of AWS [default: as AWS's own configuration says].
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_REGION")]
+    pub region: Option<String>,
+    /// The profile of AWS's own configuration.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_PROFILE")]
+    pub profile: Option<String>,
+    /// Look at every object once, print what would be done, and write nothing, neither to AWS nor to the cluster.
+    #[arg(long, env = "DRIFTLINE_DRY_RUN", value_parser = clap::builder::FalseyValueParser::new())]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperatorCommand {
+    /// Print the custom resource definitions as YAML, for `kubectl apply -f -`.
+    Crds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DriftPolicy {
+    Enforce,
+    Report,
+    Suspend,
 }
 
 #[derive(Debug, Args)]

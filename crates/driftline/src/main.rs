@@ -23,6 +23,7 @@ mod filter;
 mod jsonata;
 mod layout;
 mod observe;
+mod operator;
 mod orphans;
 mod output;
 mod ownership;
@@ -53,7 +54,6 @@ use crate::settings::Settings;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    exit_on_signals();
     let parsed = Cli::command().try_get_matches().and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
@@ -63,9 +63,16 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::ERROR } else { exit::IN_SYNC });
         }
     };
+    // The operator brings what is under way to its end first.
+    if !matches!(cli.command, Command::Operator(_)) {
+        exit_on_signals();
+    }
     let fallback = Printer::plain(&cli.global);
     let outcome = Settings::resolve(&cli.global, |name| matches.value_source(name), surroundings::clock())
-        .and_then(|settings| run(&settings, cli.command));
+        .and_then(|settings| match cli.command {
+            Command::Operator(args) => operator::run(settings, &args).map(|()| exit::IN_SYNC),
+            command => run(&settings, command),
+        });
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -99,6 +106,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
+        Command::Operator(_) => return Err(error::CommandError::new("the operator is run by `main`")),
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

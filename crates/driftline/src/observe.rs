@@ -130,6 +130,34 @@ pub(crate) fn commit_listing(
     )
 }
 
+/// Commits what the operator saw as the next version of its stream.
+#[cfg(feature = "kube")]
+pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::Seen) -> CommandResult<Line> {
+    // Objects may all have been deleted: a namespace that was seen whole and has none is no mistake.
+    let permissions = PermissionArgs { allow_empty: true, allow_older: false };
+    let header = PlainHeader {
+        stream: seen.header.stream,
+        taken_at: Some(seen.header.taken_at),
+        observer: seen.header.observer,
+        coverage: Some(seen.header.coverage),
+        problems: seen.header.problems,
+    };
+    commit(
+        settings,
+        permissions,
+        None,
+        |_| Ok(()),
+        |intake| {
+            intake.header(header)?;
+            for (key, (properties, sensitive)) in &seen.resources {
+                let (key, properties) = (key.as_ref(), properties.as_ref());
+                intake.resource(Seen { key, properties, sensitive, line: &[] })?;
+            }
+            Ok(())
+        },
+    )
+}
+
 /// Every configured source, whatever happens to the others; the command fails if one of them did.
 fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResult<()> {
     if settings.config.sources.is_empty() {

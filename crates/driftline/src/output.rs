@@ -231,6 +231,16 @@ impl Printer {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.talk < Talk::Usual
+    }
+
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.talk >= Talk::More
+    }
+
     pub(crate) fn shows_progress(&self) -> bool {
         self.talk >= Talk::Usual && io::stderr().is_terminal() && variable("CI").is_none()
     }
