@@ -43,6 +43,8 @@ pub struct Observed {
 /// Why a cluster could not be observed at all.
 #[derive(Debug, Error)]
 pub enum ObserveError {
+    #[error("cannot start the client of the cluster")]
+    Runtime(#[source] std::io::Error),
     #[error("no cluster is configured: {0}")]
     Config(String),
     #[error("the cluster at {server} does not answer: {message}")]
@@ -63,8 +65,13 @@ const AT_ONCE: usize = 8;
 /// How many objects a page may have; what kubectl asks for.
 const PAGE: u32 = 500;
 
-/// Lists a cluster.
-pub async fn observe(options: &Options) -> Result<Observed, ObserveError> {
+/// Lists a cluster, in a runtime of its own: whoever asks waits for the answer and for nothing else.
+pub fn observe(options: &Options) -> Result<Observed, ObserveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ObserveError::Runtime)?;
+    runtime.block_on(list(options))
+}
+
+async fn list(options: &Options) -> Result<Observed, ObserveError> {
     let (config, name) = configuration(options).await?;
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config).map_err(|error| ObserveError::Config(error.to_string()))?;

@@ -126,7 +126,7 @@ fn refused(error: NormalizeError) -> CommandError {
     }
 }
 
-/// Asks the cluster, in a runtime of its own: nothing else in this command waits for anything.
+/// Asks the cluster.
 #[cfg(feature = "kube")]
 fn live(objects: &Objects) -> CommandResult<(Listing, Option<String>)> {
     use driftline_kube::observe::{ObserveError, Options, observe};
@@ -138,9 +138,7 @@ fn live(objects: &Objects) -> CommandResult<(Listing, Option<String>)> {
         kinds: objects.kinds.clone(),
         owned: objects.owned,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CommandError::because("cannot start the runtime of the client", &error))?;
-    match runtime.block_on(observe(&options)) {
+    match observe(&options) {
         Ok(observed) => Ok((observed.listing, Some(observed.cluster))),
         Err(ObserveError::Normalize(error)) => Err(refused(error)),
         Err(error) => {

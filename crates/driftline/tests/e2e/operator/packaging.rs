@@ -97,7 +97,6 @@ fn a_real_api_server_takes_the_manifests_and_the_chart() {
             "env[0].name=HTTPS_PROXY",
             "env[0].value=http://proxy:3128",
             "nodeSelector.zone=a",
-            "operator.dryRun=true",
             "operator.extraArgs={-v}",
         ],
     ] {
