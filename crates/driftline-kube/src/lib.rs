@@ -17,11 +17,15 @@ pub mod lease;
 pub mod ledger;
 pub mod look;
 pub mod managed;
+#[cfg(test)]
+mod memory;
 pub mod metrics;
 pub mod observe;
 pub mod operator;
 pub mod plan;
 pub mod reconcile;
+#[cfg(test)]
+mod reconcile_tests;
 pub mod resource;
 pub mod serve;
 pub mod service;

@@ -201,3 +201,127 @@ fn rules(expected: &Value, ignore: &[IgnoreRule]) -> RuleBook {
     }));
     RuleBook::new(rules)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn tenant(spec: serde_json::Value) -> DistributionTenant {
+        DistributionTenant::new("acme", serde_json::from_value(spec).unwrap())
+    }
+
+    fn full() -> serde_json::Value {
+        serde_json::json!({
+            "distributionId": "E1", "connectionGroupId": "cg_1",
+            "domains": [{"domain": "a.example.com"}, {"domain": "b.example.com"}],
+            "parameters": [{"name": "one", "value": "1"}, {"name": "two", "value": "2"}],
+            "customizations": {
+                "webAcl": {"action": "override", "arn": "arn:1"},
+                "certificate": {"arn": "arn:aws:acm:us-east-1:1:certificate/c"},
+                "geoRestrictions": {"restrictionType": "whitelist", "locations": ["DE", "FR"]}
+            }
+        })
+    }
+
+    /// The places in which the second differs from the first.
+    fn differing(declared: &serde_json::Value, live: &serde_json::Value) -> Vec<String> {
+        let object = tenant(declared.clone());
+        let live = tenant(live.clone()).desired().unwrap();
+        let found = object.compare(&object.desired().unwrap(), &live, None, &[]);
+        found.changes.iter().map(|change| change.path.to_string()).collect()
+    }
+
+    #[test]
+    fn every_field_that_the_page_names_is_compared() {
+        for (pointer, value, path) in [
+            ("/enabled", serde_json::json!(false), "/enabled"),
+            ("/distributionId", serde_json::json!("E2"), "/distributionId"),
+            ("/connectionGroupId", serde_json::json!("cg_2"), "/connectionGroupId"),
+            ("/domains/1/domain", serde_json::json!("c.example.com"), "/domains/1"),
+            ("/parameters/0/value", serde_json::json!("3"), "/parameters/one"),
+            ("/customizations/webAcl/action", serde_json::json!("disable"), "/customizations/webAcl/action"),
+            ("/customizations/webAcl/arn", serde_json::json!("arn:2"), "/customizations/webAcl/arn"),
+            ("/customizations/certificate/arn", serde_json::json!("arn:3"), "/customizations/certificate/arn"),
+            (
+                "/customizations/geoRestrictions/restrictionType",
+                serde_json::json!("blacklist"),
+                "/customizations/geoRestrictions/restrictionType",
+            ),
+            (
+                "/customizations/geoRestrictions/locations/0",
+                serde_json::json!("IT"),
+                "/customizations/geoRestrictions/locations/0",
+            ),
+        ] {
+            let mut live = full();
+            live["enabled"] = serde_json::json!(true);
+            *live.pointer_mut(pointer).unwrap() = value;
+            assert_eq!(differing(&full(), &live), [path], "{pointer}");
+        }
+    }
+
+    #[test]
+    fn what_means_the_same_is_no_difference() {
+        let mut live = full();
+        live["domains"] = serde_json::json!([
+            {"domain": "B.example.com"}, {"domain": "a.EXAMPLE.com"}, {"domain": "b.example.com"}
+        ]);
+        live["parameters"] = serde_json::json!([{"name": "two", "value": "2"}, {"name": "one", "value": "1"}]);
+        live["customizations"]["geoRestrictions"]["locations"] = serde_json::json!(["FR", "DE", "FR"]);
+        assert_eq!(differing(&full(), &live), Vec::<String>::new());
+        let bare = serde_json::json!({"distributionId": "E1", "domains": [{"domain": "a"}]});
+        for (name, value) in [
+            ("customizations", serde_json::json!({})),
+            ("parameters", serde_json::json!([])),
+            ("connectionGroupId", serde_json::json!("cg_default")),
+            ("tags", serde_json::json!([])),
+        ] {
+            let mut live = bare.clone();
+            live[name] = value;
+            assert_eq!(differing(&bare, &live), Vec::<String>::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_missing_parameter_is_not_an_empty_one_and_two_values_are_no_declaration() {
+        let mut live = full();
+        live["parameters"] = serde_json::json!([{"name": "one", "value": "1"}]);
+        assert_eq!(differing(&full(), &live), ["/parameters/two"]);
+        let mut twice = full();
+        twice["parameters"] = serde_json::json!([{"name": "one", "value": "1"}, {"name": "one", "value": "2"}]);
+        assert!(tenant(twice).desired().unwrap_err().contains("two values for `one`"));
+    }
+
+    #[test]
+    fn what_was_declared_and_is_no_more_is_written_once() {
+        let bare = tenant(serde_json::json!({"distributionId": "E1", "domains": [{"domain": "a"}]}));
+        let with_group = serde_json::json!({
+            "distributionId": "E1", "domains": [{"domain": "a"}], "connectionGroupId": "cg_1",
+            "tags": [{"key": "team", "value": "web"}]
+        });
+        let applied = tenant(with_group).desired().unwrap();
+        let found = bare.compare(&bare.desired().unwrap(), &applied, Some(&applied), &[]);
+        let paths: Vec<String> = found.changes.iter().map(|change| change.path.to_string()).collect();
+        assert_eq!(paths, ["/connectionGroupId", "/tags"]);
+        let desired = bare.desired().unwrap();
+        assert!(bare.compare(&desired, &applied, Some(&desired), &[]).is_same());
+    }
+
+    #[test]
+    fn a_certificate_that_cloudfront_manages_is_kept() {
+        let object = tenant(serde_json::json!({
+            "distributionId": "E1", "domains": [{"domain": "a"}],
+            "managedCertificateRequest": {"validationTokenHost": "cloudfront"}
+        }));
+        let mut live = object.desired().unwrap();
+        let attached = serde_json::from_str(r#"{"certificate": {"arn": "arn:managed"}}"#).unwrap();
+        if let Value::Object(members) = &mut live {
+            members.insert(member::CUSTOMIZATIONS.into(), attached);
+        }
+        let found = object.compare(&object.desired().unwrap(), &live, None, &[]);
+        assert!(found.is_same());
+        let written = driftline_core::compare::apply(&object.desired().unwrap(), &found.kept);
+        assert!(written.to_json().contains("arn:managed"), "{}", written.to_json());
+    }
+}
