@@ -213,11 +213,8 @@ mod tests {
             return Decision::Create;
         }
         let edited = !at.generation_observed;
-        let user_wants_something = if thing_is_there && looks {
-            edited && !at.spec_is_live
-        } else {
-            edited && !at.spec_is_applied
-        };
+        let user_wants_something =
+            if thing_is_there && looks { edited && !at.spec_is_live } else { edited && !at.spec_is_applied };
         let someone_else_acted = if thing_is_there { looks && !at.applied_is_live } else { true };
         let drifted = !thing_is_there || (looks && !edited && !at.spec_is_live);
         if !thing_is_there {

@@ -20,6 +20,7 @@ pub mod managed;
 #[cfg(test)]
 mod memory;
 pub mod metrics;
+pub mod observe;
 pub mod operator;
 pub mod plan;
 pub mod reconcile;

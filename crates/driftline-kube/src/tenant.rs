@@ -70,7 +70,10 @@ impl Managed for DistributionTenant {
             let mut tags = BTreeMap::new();
             for tag in &spec.tags {
                 if tag.key.starts_with("driftline.dev/") {
-                    return Err(format!("spec.tags has `{}`: tags that begin with driftline.dev/ are the operator's own", tag.key));
+                    return Err(format!(
+                        "spec.tags has `{}`: tags that begin with driftline.dev/ are the operator's own",
+                        tag.key
+                    ));
                 }
                 tags.insert(tag.key.clone(), Value::from(tag.value.clone().unwrap_or_default().as_str()));
             }

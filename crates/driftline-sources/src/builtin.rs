@@ -5,7 +5,7 @@ use driftline_core::seal::SecretPath;
 use driftline_core::{Equivalence, Origin, Rule, RuleKind, Value};
 
 use crate::dns::ORPHAN;
-use crate::topology;
+use crate::{kubernetes, topology};
 
 /// What a Terraform plan found: drift outside of Terraform, and what it would change.
 pub const TERRAFORM_DRIFT: &str = "Terraform::Drift";
@@ -34,6 +34,25 @@ const VOLATILE: &[(&str, &str, &str)] = &[
     ("AWS::DynamoDB::Table", "/tableStatus", "tables pass through states by themselves"),
     ("AWS::Lambda::Function", "/lastModified", "what was modified is watched itself"),
     ("AWS::Route53::HostedZone", "/recordCount", "the records themselves are watched"),
+    ("k8s::*", "/metadata/managedFields", "who last wrote which field; the fields themselves are watched"),
+    ("k8s::*", "/metadata/resourceVersion", "it changes with every write; what was written is watched itself"),
+    ("k8s::*", "/metadata/generation", "it counts changes of the spec, which is watched itself"),
+    ("k8s::*", "/metadata/uid", "an object that was deleted and made anew has another; its content is watched"),
+    ("k8s::*", "/metadata/creationTimestamp", "an object that was deleted and made anew has another"),
+    ("k8s::*", "/metadata/ownerReferences/*/uid", "it follows an owner that was deleted and made anew"),
+    ("k8s::*", "/metadata/selfLink", "a path of the API, which old servers write"),
+    ("k8s::*", "/status", "controllers write here what they see and do; what was asked of them is watched"),
+    (
+        "k8s::*",
+        "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration",
+        "kubectl's copy of what was applied; what it says is watched itself",
+    ),
+    (
+        "k8s::*",
+        "/metadata/annotations/deployment.kubernetes.io~1revision",
+        "it counts rollouts; what is rolled out is watched itself",
+    ),
+    ("k8s::coordination.k8s.io/Lease", "/spec", "its holder renews it every few seconds"),
 ];
 
 /// Arrays whose order is chance: type, path, why.
@@ -50,6 +69,13 @@ const UNORDERED: &[(&str, &str, &str)] = &[
     ("AWS::Route53::HostedZone", "/vpcAssociations", "a set of VPCs"),
     ("AWS::Route53::RecordSet", "/values", "DNS hands out the values of a record in any order"),
     ("AWS::Route53::RecordSet", "/sets/*/values", "DNS hands out the values of a record in any order"),
+    ("k8s::*", "/metadata/finalizers", "a set of names"),
+    ("k8s::*", "/metadata/ownerReferences", "a set of owners"),
+    ("k8s::rbac.authorization.k8s.io/*Role", "/rules", "what is allowed is the sum of the rules"),
+    ("k8s::rbac.authorization.k8s.io/*Role", "/rules/*/verbs", "a set of verbs"),
+    ("k8s::rbac.authorization.k8s.io/*Role", "/rules/*/resources", "a set of resources"),
+    ("k8s::rbac.authorization.k8s.io/*Role", "/rules/*/apiGroups", "a set of groups"),
+    ("k8s::rbac.authorization.k8s.io/*RoleBinding", "/subjects", "a set of subjects"),
 ];
 
 /// What Config says of a resource. An entry that is gone is fixed, or its rule is complied with everywhere: the
@@ -97,5 +123,6 @@ pub fn secrets() -> Vec<SecretPath> {
         kind: Glob::new(*kind),
         path: path.parse().expect("a pattern written above"),
     };
-    PATHS.iter().map(path).collect()
+    let secret = kubernetes::SECRET_PATHS.iter().map(|path| ("k8s::core/Secret", *path));
+    PATHS.iter().copied().chain(secret).map(|one| path(&one)).collect()
 }

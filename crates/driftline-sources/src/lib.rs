@@ -12,6 +12,7 @@ pub mod declared;
 pub mod dns;
 pub mod identity;
 pub mod inventory;
+pub mod kubernetes;
 pub mod mapped;
 pub mod normalize;
 pub mod place;

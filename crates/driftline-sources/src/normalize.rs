@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::swamp::Lifecycle;
-use crate::{adopt, cloudformation, config, dns, inventory, swamp, terraform, topology};
+use crate::{adopt, cloudformation, config, dns, inventory, kubernetes, swamp, terraform, topology};
 
 /// One document as it lies in a file or a datastore.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl<'a> Document<'a> {
 pub struct Context {
     /// The source that is being observed.
     pub source: SourceName,
-    /// The account that it looks at, where its documents leave that out.
+    /// The account (or the cluster) that it looks at, where its documents leave that out.
     pub account: Option<String>,
     /// `aws`, `aws-cn`, `aws-us-gov`.
     pub partition: String,
@@ -58,10 +58,11 @@ pub enum Model {
     EventTopology,
     Terraform,
     CloudFormation,
+    Kubernetes,
 }
 
 impl Model {
-    pub const ALL: [Model; 7] = [
+    pub const ALL: [Model; 8] = [
         Model::Adopt,
         Model::Inventory,
         Model::Config,
@@ -69,6 +70,7 @@ impl Model {
         Model::EventTopology,
         Model::Terraform,
         Model::CloudFormation,
+        Model::Kubernetes,
     ];
 
     pub fn name(self) -> &'static str {
@@ -80,6 +82,7 @@ impl Model {
             Model::EventTopology => "event-topology",
             Model::Terraform => "terraform",
             Model::CloudFormation => "cloudformation",
+            Model::Kubernetes => "kubernetes",
         }
     }
 
@@ -93,6 +96,7 @@ impl Model {
             Model::EventTopology => topology::normalize(documents, context),
             Model::Terraform => terraform::normalize(documents, context),
             Model::CloudFormation => cloudformation::normalize(documents, context),
+            Model::Kubernetes => kubernetes::normalize(documents, context),
         }?;
         finish(documents, listings)
     }
@@ -245,7 +249,8 @@ impl Listing {
         self.cover(kind, place, outcome);
     }
 
-    pub(crate) fn problem(&mut self, about: impl Into<String>, message: impl Into<String>) {
+    /// Takes note of something that its reader should know.
+    pub fn problem(&mut self, about: impl Into<String>, message: impl Into<String>) {
         let problem = Problem { about: about.into(), message: message.into() };
         if let Err(at) = self.problems.binary_search(&problem) {
             self.problems.insert(at, problem);

@@ -207,6 +207,8 @@ pub(crate) enum Observe {
     CloudFormation(ObserveArgs),
     /// Ask AWS Cloud Control for things of any type that it lists, in the shape of the type's schema.
     CloudControl(CloudControlArgs),
+    /// A Kubernetes cluster: its objects as they are now, or as `kubectl get -o json` (or yaml) printed them.
+    Kubernetes(KubernetesArgs),
     /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
     Swamp(SwampArgs),
     /// Run every source of the configuration file.
@@ -305,6 +307,39 @@ pub(crate) struct AboutArgs {
     /// When they were taken, where they do not say so [default: now].
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT")]
     pub taken_at: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KubernetesArgs {
+    /// Lists that were written before: files, patterns, `https://` addresses, or `-`. Without any, the cluster is asked.
+    #[arg(value_name = "DOCUMENT")]
+    pub documents: Vec<String>,
+    /// What the source is called [default: `kubernetes/` and the cluster's name].
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
+    pub name: Option<String>,
+    /// The cluster's name, as it is to be part of places [default: as the kubeconfig calls it].
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_CLUSTER")]
+    pub cluster: Option<String>,
+    /// The context of the kubeconfig to use [default: its current one].
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_CONTEXT")]
+    pub context: Option<String>,
+    /// Only this namespace; repeatable. Of documents it says that they are whole for it.
+    #[arg(long, short, value_name = "NAMESPACE", env = "DRIFTLINE_NAMESPACE", value_delimiter = ',')]
+    pub namespace: Vec<String>,
+    /// Every namespace, as a cluster is asked for unless told otherwise. Of documents it says that they are whole.
+    #[arg(long, short = 'A', env = "DRIFTLINE_ALL_NAMESPACES", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all_namespaces: bool,
+    /// Only this kind, as kubectl names it (`deployments.apps`, `secrets`); repeatable [default: all but a few].
+    #[arg(long, value_name = "KIND", env = "DRIFTLINE_KIND", value_delimiter = ',')]
+    pub kind: Vec<String>,
+    /// Also objects that a controller made of another one, such as the pods of a deployment.
+    #[arg(long, env = "DRIFTLINE_OWNED", value_parser = clap::builder::FalseyValueParser::new())]
+    pub owned: bool,
+    /// When documents were taken [default: now].
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT", requires = "documents")]
+    pub taken_at: Option<String>,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
 }
 
 #[derive(Clone, Copy, Debug, Args)]

@@ -18,6 +18,7 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
+use crate::cluster::Objects;
 use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
@@ -110,6 +111,19 @@ struct RawSource {
     account: Option<String>,
     partition: Option<String>,
     aws: Option<LiveArgs>,
+    kubernetes: Option<RawKubernetes>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawKubernetes {
+    documents: Vec<String>,
+    context: Option<String>,
+    cluster: Option<String>,
+    namespaces: Vec<String>,
+    all_namespaces: bool,
+    kinds: Vec<String>,
+    owned: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -187,6 +201,7 @@ pub(crate) enum From {
     Command(Vec<String>),
     Documents(Documents),
     Live(Box<Live>),
+    Kubernetes(Objects),
 }
 
 /// AWS itself, asked by one of the live observers.
@@ -313,6 +328,22 @@ fn origin(source: RawSource) -> CommandResult<From> {
             _ => Err(CommandError::new("`aws` goes with `model`, and not with `file`, `command` or `documents`")),
         };
     }
+    if let Some(raw) = source.kubernetes {
+        if source.file.is_some() || source.command.is_some() || source.model.is_some() || source.documents.is_some() {
+            return Err(CommandError::new("`kubernetes` stands alone; lists go into it as `documents`"));
+        }
+        let objects = Objects {
+            documents: raw.documents,
+            context: raw.context,
+            cluster: raw.cluster,
+            namespaces: raw.namespaces,
+            all_namespaces: raw.all_namespaces,
+            kinds: raw.kinds,
+            owned: raw.owned,
+        };
+        objects.check()?;
+        return Ok(From::Kubernetes(objects));
+    }
     match (source.file, source.command, source.model, source.documents) {
         (Some(file), None, None, None) => Ok(From::File(file)),
         (None, Some(command), None, None) if !command.is_empty() => Ok(From::Command(command)),
@@ -325,7 +356,9 @@ fn origin(source: RawSource) -> CommandResult<From> {
             let partition = source.partition.unwrap_or_else(|| "aws".into());
             Ok(From::Documents(Documents { model, named: documents, account: source.account, partition }))
         }
-        _ => Err(CommandError::new("it needs either `file`, or `command`, or `model` with `documents` or `aws`")),
+        _ => Err(CommandError::new(
+            "it needs either `file`, or `command`, or `kubernetes`, or `model` with `documents` or `aws`",
+        )),
     }
 }
 

@@ -3,6 +3,7 @@
 mod across;
 mod args;
 mod baseline;
+mod cluster;
 mod compare;
 mod config;
 mod demo;

@@ -16,7 +16,6 @@ use serde::Serialize;
 
 use crate::args::{AboutArgs, Observe, ObserveArgs, PermissionArgs};
 use crate::config::From as Origin;
-use crate::documents;
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
 use crate::live_args::LiveArgs;
@@ -25,6 +24,7 @@ use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
 use crate::time::parse_moment;
+use crate::{cluster, documents};
 
 pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
     let mut report = Report::default();
@@ -58,6 +58,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
             return live(settings, "cloud-control", args.name.as_deref(), &args.live, args.permissions);
         }
         Observe::CloudFormation(args) => return documents_or_live(settings, Model::CloudFormation, args),
+        Observe::Kubernetes(args) => report.committed = cluster::run(settings, args)?,
         Observe::Swamp(args) => return crate::swamp::run(settings, &args).map(|()| exit::IN_SYNC),
         Observe::All { permissions } => return observe_all(settings, permissions).map(|()| exit::IN_SYNC),
     }
@@ -277,6 +278,9 @@ fn run_one(
             observe_documents(settings, from.model, &from.named, &context, None, permissions)
         }
         Origin::Live(_) => Err(CommandError::new("AWS itself is asked elsewhere")),
+        Origin::Kubernetes(objects) => {
+            cluster::observe(settings, Some(&source.name), objects, None, permissions).map(|line| vec![line])
+        }
     }
 }
 

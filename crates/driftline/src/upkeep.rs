@@ -467,6 +467,7 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
             }
             crate::config::From::Live(from) => format!("{} from AWS itself, by {}", source.name, from.observer),
             crate::config::From::Command(command) => format!("{} from the program {}", source.name, command.join(" ")),
+            crate::config::From::Kubernetes(objects) => format!("{} from {}", source.name, objects.told()),
         };
         values.push(Setting { name: "source", value, from: file.clone() });
     }

@@ -65,6 +65,12 @@ pub(crate) fn true_shaped(target: &Target, size: usize) -> Vec<u8> {
                 "ingress": [{"from_port": 443, "to_port": 443, "protocol": "tcp", "cidr_blocks": ["10.0.0.0/8"]}],
             }, "sensitive_attributes": []}],
         }))}),
+        "kubernetes" => json!({"apiVersion": "v1", "kind": "List", "items": fill(size, |at| json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"settings": "a=1"}, "metadata": {
+                "name": format!("settings-{at}"), "namespace": format!("team-{}", at % 40), "labels": tags(at),
+                "uid": format!("{at:032x}"), "resourceVersion": at.to_string(), "managedFields": [{"manager": "helm"}],
+            },
+        }))}),
         "cloudformation" => json!({"Resources": fill(size, |at| json!({
             "Type": "AWS::EC2::SecurityGroup", "Properties": {
                 "GroupName": {"Fn::Sub": "${AWS::StackName}-group"}, "VpcId": {"Ref": "Vpc"}, "GroupDescription": "Traffic",
@@ -136,6 +142,7 @@ pub(crate) fn documents(size: usize) -> Documents {
     placed(size, &mut all);
     of_terraform(size, &mut all);
     of_cloudformation(size, &mut all);
+    of_kubernetes(size, &mut all);
     of_dense(size, &mut all);
     others(size, &mut all);
     all
@@ -230,6 +237,35 @@ fn of_cloudformation(size: usize, all: &mut Documents) {
         (0..size / 40).map(|at| (at.to_string(), json!({"Condition": (at + 1).to_string()}))).collect();
     let waits = json!({"A": {"Type": "Custom::A"}, "B": {"Type": "Custom::A", "Condition": "0"}});
     add("a long chain of conditions", json!({"Conditions": chain, "Resources": waits}));
+}
+
+/// Names of a list that all of its items take over, and YAML that repeats itself.
+fn of_kubernetes(size: usize, all: &mut Documents) {
+    let tiny = |size: usize| fill(size, |at| json!({"metadata": {"name": at.to_string()}}));
+    let long = "x".repeat(size / 2);
+    for (what, kind, version) in [
+        ("a long kind", format!("{long}List"), "v1".to_owned()),
+        ("a long version", "PodList".to_owned(), format!("{long}/v1")),
+        ("names as long as they may be", format!("{}List", "x".repeat(252)), format!("{}/v1", "y".repeat(253))),
+    ] {
+        let list = json!({"kind": kind, "apiVersion": version, "items": tiny(size / 2)});
+        add(all, targets::KUBERNETES, what, &list);
+    }
+    let object = |value: Json| json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "x": value});
+    for (what, value) in dense(size) {
+        add(all, targets::KUBERNETES, what, &object(value.clone()));
+        add(all, targets::KUBERNETES, &format!("{what} as items"), &json!({"kind": "List", "items": value}));
+    }
+    let bomb: String =
+        (1..12).map(|at| format!("a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 9].join(","))).collect();
+    let documents: Vec<(&str, String)> = vec![
+        ("aliases of aliases", format!("a0: &a0 lol\n{bomb}")),
+        ("very many documents", "---\n{}\n".repeat(size / 7)),
+        ("a long list of lists", format!("kind: List\nitems:\n{}", "- []\n".repeat(size / 5))),
+    ];
+    for (what, text) in documents {
+        all.push((targets::KUBERNETES, what.to_owned(), text.into_bytes()));
+    }
 }
 
 fn of_terraform(size: usize, all: &mut Documents) {

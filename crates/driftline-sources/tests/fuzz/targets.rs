@@ -51,6 +51,8 @@ pub(crate) const EVENT_TOPOLOGY: Target = Target::of("event_topology", Model::Ev
 pub(crate) const TERRAFORM: Target = Target::of("terraform", Model::Terraform, 4, 336);
 /// A template is read whole: any part of it may name any other.
 pub(crate) const CLOUDFORMATION: Target = Target::of("cloudformation", Model::CloudFormation, 24, 512);
+/// YAML is read whole, a value at a time.
+pub(crate) const KUBERNETES: Target = Target::of("kubernetes", Model::Kubernetes, 6, 512);
 /// Reads lines into a buffer of one megabyte, and hands them on.
 pub(crate) const PLAIN: Target = Target { name: "plain", reader: Reader::Plain, times: 3, worst: 40, apart: 1100 * KB };
 pub(crate) const MAPPED: Target =
@@ -59,8 +61,8 @@ pub(crate) const MAPPED: Target =
 pub(crate) const SWAMP: Target =
     Target { name: "swamp", reader: Reader::Swamp, times: 24, worst: 48, apart: 4096 * KB };
 
-pub(crate) const ALL: [Target; 10] =
-    [ADOPT, INVENTORY, CONFIG, DNS, EVENT_TOPOLOGY, TERRAFORM, CLOUDFORMATION, MAPPED, SWAMP, PLAIN];
+pub(crate) const ALL: [Target; 11] =
+    [ADOPT, INVENTORY, CONFIG, DNS, EVENT_TOPOLOGY, TERRAFORM, CLOUDFORMATION, KUBERNETES, MAPPED, SWAMP, PLAIN];
 
 pub(crate) fn fuzz_adopt(bytes: &[u8]) {
     ADOPT.run(bytes);
@@ -88,6 +90,10 @@ pub(crate) fn fuzz_terraform(bytes: &[u8]) {
 
 pub(crate) fn fuzz_cloudformation(bytes: &[u8]) {
     CLOUDFORMATION.run(bytes);
+}
+
+pub(crate) fn fuzz_kubernetes(bytes: &[u8]) {
+    KUBERNETES.run(bytes);
 }
 
 pub(crate) fn fuzz_mapped(bytes: &[u8]) {

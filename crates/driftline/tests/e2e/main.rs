@@ -19,6 +19,8 @@ mod experiment;
 mod interop;
 mod jsonata;
 mod judging;
+#[cfg(feature = "kube")]
+mod operator;
 mod reliability;
 mod schema;
 mod story;

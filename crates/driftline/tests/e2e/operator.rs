@@ -1,0 +1,14 @@
+//! With a real API server: the operator, `observe kubernetes`, and the chart.
+
+mod cloud;
+mod cluster;
+mod crowd;
+mod drift;
+mod http;
+mod life;
+mod observe;
+mod packaging;
+mod process;
+mod rights;
+mod trouble;
+mod world;
