@@ -141,6 +141,7 @@ impl Decision {
 }
 
 /// The table. Deletion comes first: it raises the generation, and must not be taken for a change of the declaration.
+#[expect(clippy::match_same_arms, reason = "it is a table: its rows are in the order in which they are read")]
 pub fn decide(situation: &Situation) -> Decision {
     let sides = Sides {
         generation_observed: situation.generation_observed,
@@ -213,11 +214,8 @@ mod tests {
             return Decision::Create;
         }
         let edited = !at.generation_observed;
-        let user_wants_something = if thing_is_there && looks {
-            edited && !at.spec_is_live
-        } else {
-            edited && !at.spec_is_applied
-        };
+        let user_wants_something =
+            if thing_is_there && looks { edited && !at.spec_is_live } else { edited && !at.spec_is_applied };
         let someone_else_acted = if thing_is_there { looks && !at.applied_is_live } else { true };
         let drifted = !thing_is_there || (looks && !edited && !at.spec_is_live);
         if !thing_is_there {

@@ -70,7 +70,10 @@ impl Managed for DistributionTenant {
             let mut tags = BTreeMap::new();
             for tag in &spec.tags {
                 if tag.key.starts_with("driftline.dev/") {
-                    return Err(format!("spec.tags has `{}`: tags that begin with driftline.dev/ are the operator's own", tag.key));
+                    return Err(format!(
+                        "spec.tags has `{}`: tags that begin with driftline.dev/ are the operator's own",
+                        tag.key
+                    ));
                 }
                 tags.insert(tag.key.clone(), Value::from(tag.value.clone().unwrap_or_default().as_str()));
             }
@@ -118,7 +121,7 @@ impl Managed for DistributionTenant {
                 message: "spec.dns is accepted and not acted on: make the DNS records of the domains yourself",
             });
         }
-        if self.spec.managed_certificate_request.is_some() && !names_certificate(&self.spec.customizations) {
+        if self.spec.managed_certificate_request.is_some() && !names_certificate(self.spec.customizations.as_ref()) {
             remarks.push(Remark {
                 about: "CertificateReady",
                 reason: "NotFollowed",
@@ -130,8 +133,8 @@ impl Managed for DistributionTenant {
     }
 }
 
-fn names_certificate(customizations: &Option<Customizations>) -> bool {
-    customizations.as_ref().is_some_and(|them| them.certificate.is_some())
+fn names_certificate(customizations: Option<&Customizations>) -> bool {
+    customizations.is_some_and(|them| them.certificate.is_some())
 }
 
 /// Whether a certificate that is attached is CloudFront's own doing.
