@@ -445,6 +445,8 @@ async fn live_through(scene: &Scene) {
     scene.settle().await;
     scene.lose();
     scene.settle().await;
+    scene.delete();
+    scene.settle().await;
 }
 
 #[tokio::test]
