@@ -140,7 +140,6 @@ impl Leadership {
             let fresh = Lease {
                 metadata: ObjectMeta { name: Some(self.options.name.clone()), ..ObjectMeta::default() },
                 spec: Some(self.spec(&LeaseSpec::default(), true)),
-                ..Lease::default()
             };
             self.count();
             return match self.api.create(&PostParams::default(), &fresh).await {
@@ -155,7 +154,8 @@ impl Leadership {
             None => true,
             Some(holder) if *holder == self.options.identity => true,
             Some(_) => {
-                let same = observed.as_ref().is_some_and(|seen| seen.holder == holder && seen.renewed == spec.renew_time);
+                let same =
+                    observed.as_ref().is_some_and(|seen| seen.holder == holder && seen.renewed == spec.renew_time);
                 if !same {
                     *observed = Some(Observed { holder, renewed: spec.renew_time.clone(), since: Instant::now() });
                 }

@@ -88,9 +88,7 @@ where
     let settings = match Settings::of(object, namespace, context.defaults) {
         Ok(settings) => settings,
         // What is deleted is deleted, whatever the annotations say.
-        Err(_) if deleting => {
-            Settings { policy: Policy::Suspend, ignore: Vec::new(), resync: context.defaults.resync }
-        }
+        Err(_) if deleting => Settings { policy: Policy::Suspend, ignore: Vec::new(), resync: context.defaults.resync },
         Err(message) => return Err(refused("InvalidSettings", message)),
     };
     let desired = match object.desired() {
@@ -238,7 +236,7 @@ where
         Trouble::Cloud(error) if error.fault.passes() => {
             let times = context.failed(&key);
             tracing::debug!(object = key, times, fault = error.fault.name(), "trying again");
-            let after = backoff(Duration::from_secs(1), times, Duration::from_secs(60));
+            let after = backoff(Duration::from_secs(1), times, Duration::from_mins(1));
             let after = after.max(error.retry_after.unwrap_or_default());
             if times >= PATIENCE {
                 not_checked(context, object, &error).await;
@@ -291,10 +289,11 @@ async fn refuse<K: Managed, C: Cloud<K>, W: Cluster<K>>(
 ) -> Next {
     let times = context.failed(&key(object));
     let resync = Settings::of(object, namespace, context.defaults).map_or(context.defaults.resync, |one| one.resync);
-    let next = again(backoff(POLL, times, Duration::from_secs(600)).min(resync.max(POLL)));
+    let next = again(backoff(POLL, times, Duration::from_mins(10)).min(resync.max(POLL)));
     let now = (context.clock)();
     let before = object.status().cloned().unwrap_or_default();
-    let was = before.conditions.iter().find(|one| one.type_ == READY).map(|one| (one.reason.clone(), one.message.clone()));
+    let was =
+        before.conditions.iter().find(|one| one.type_ == READY).map(|one| (one.reason.clone(), one.message.clone()));
     let mut draft = Draft::new(before, object.meta().generation, now);
     draft.set(READY, Truth::False, reason, message.as_str());
     draft.set(CHECKED, Truth::False, reason, "nothing was compared: see the condition Ready");

@@ -59,11 +59,13 @@ mod with_kube {
             user_agent: concat!("driftline-operator/", env!("CARGO_PKG_VERSION")).to_owned(),
         };
         if args.dry_run {
-            let planned = service::dry_run(&connections, defaults, &args.namespace, clock).map_err(told)?;
+            let planned =
+                service::dry_run(&connections, defaults, &args.namespace, clock).map_err(|error| told(&error))?;
             return settings.printer.print(&Plan(planned));
         }
         log(&settings);
-        let identity = format!("{}_{}", text_variable("HOSTNAME").unwrap_or_else(|| "driftline".into()), std::process::id());
+        let identity =
+            format!("{}_{}", text_variable("HOSTNAME").unwrap_or_else(|| "driftline".into()), std::process::id());
         let lease = args.leader_election.then(|| LeaseOptions {
             name: args.lease_name.clone(),
             namespace: args.lease_namespace.clone(),
@@ -82,7 +84,7 @@ mod with_kube {
             clock,
             store,
         };
-        service::serve(&connections, options).map_err(told)
+        service::serve(&connections, options).map_err(|error| told(&error))
     }
 
     fn print_definitions() -> CommandResult<()> {
@@ -131,8 +133,8 @@ mod with_kube {
         let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
     }
 
-    fn told(error: ServiceError) -> CommandError {
-        let hint = match &error {
+    fn told(error: &ServiceError) -> CommandError {
+        let hint = match error {
             ServiceError::Operator(OperatorError::NoDefinition { .. }) => {
                 Some("install them: driftline operator crds | kubectl apply -f -")
             }
@@ -145,7 +147,7 @@ mod with_kube {
             ServiceError::Aws(_) => Some("the usual settings of AWS hold: AWS_PROFILE, AWS_REGION, ~/.aws/config"),
             _ => None,
         };
-        let told = CommandError::because("the operator ended", &error);
+        let told = CommandError::because("the operator ended", error);
         match hint {
             Some(hint) => told.hint(hint),
             None => told,
@@ -199,7 +201,12 @@ mod with_kube {
                 }
             }
             let writes = self.0.iter().filter(|one| one.writes).count();
-            writeln!(page, "result: {}, {} to AWS; nothing was written", count(self.0.len(), "object"), count(writes, "write"))
+            writeln!(
+                page,
+                "result: {}, {} to AWS; nothing was written",
+                count(self.0.len(), "object"),
+                count(writes, "write")
+            )
         }
 
         fn json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -220,7 +227,8 @@ mod with_kube {
         }
 
         fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-            let mut rows = vec![["kind", "object", "policy", "would", "declared -> live"].map(ToOwned::to_owned).to_vec()];
+            let mut rows =
+                vec![["kind", "object", "policy", "would", "declared -> live"].map(ToOwned::to_owned).to_vec()];
             rows.extend(self.rows());
             markdown_table(&rows, out)
         }
