@@ -31,8 +31,8 @@ pub(crate) struct Cluster {
     proxy_port: u16,
     kinds: Once,
     api: Option<Process>,
+    proxy: Option<Process>,
     _etcd: Process,
-    _proxy: Process,
 }
 
 /// The folder with the programs, or a word that they are not there.
@@ -58,8 +58,6 @@ impl Cluster {
         let (port, etcd_port, proxy_port) = (free_port(), free_port(), free_port());
         write_files(&folder, port);
         let etcd = Process::start(&etcd(programs, &folder, etcd_port), &folder.join("etcd.log"), Some(&folder));
-        let mut proxy = kubectl(programs, &folder);
-        proxy.args(["proxy", "--address=127.0.0.1", &format!("--port={proxy_port}")]);
         let mut cluster = Self {
             folder: folder.clone(),
             programs: programs.to_owned(),
@@ -68,10 +66,15 @@ impl Cluster {
             proxy_port,
             kinds: Once::new(),
             api: None,
+            proxy: None,
             _etcd: etcd,
-            _proxy: Process::start(&proxy, &folder.join("proxy.log"), None),
         };
         cluster.start_api();
+        // It reads the certificate, which the API server makes when it starts.
+        let mut proxy = kubectl(programs, &folder);
+        proxy.args(["proxy", "--address=127.0.0.1", &format!("--port={proxy_port}")]);
+        cluster.proxy = Some(Process::start(&proxy, &folder.join("proxy.log"), None));
+        eventually("the proxy of kubectl", || cluster.fetch("/readyz"));
         cluster
     }
 
@@ -79,10 +82,9 @@ impl Cluster {
         let command = api_server(&self.programs, &self.folder, self.port, self.etcd_port);
         self.api = Some(Process::start(&command, &self.folder.join("apiserver.log"), None));
         let cluster: &Self = self;
-        eventually("the API server to be ready", || {
-            cluster.fetch("/readyz").map(drop).map_err(|error| {
-                format!("{error}\n{}", cluster.api.as_ref().map(Process::last_words).unwrap_or_default())
-            })
+        eventually("the API server to be ready", || match cluster.kubectl(["get", "--raw", "/readyz"]) {
+            ready if ready.code == 0 => Ok(()),
+            not => Err(format!("{}\n{}", not.err, cluster.api.as_ref().map(Process::last_words).unwrap_or_default())),
         });
     }
 
