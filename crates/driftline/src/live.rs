@@ -1,15 +1,17 @@
 //! Observing AWS itself: who is asked and where, what is committed as it comes, and what a dry run prints.
 
 use std::io::{self, Write};
+use std::sync::mpsc;
 use std::time::Duration;
 
-use aws_wire::{Client, Options, Role};
+use aws_wire::{Client, Counts, Options, Role};
 use driftline_aws::accounts::{self, SESSION, Unreached};
 use driftline_aws::scan::Index;
 use driftline_aws::{Asked, Here, Observer, Pass, Reach, Target, Unit, policy};
 use driftline_core::{Outcome, SourceName, StreamId};
 use driftline_sources::normalize::NormalizeError;
 use futures_util::stream::{self, StreamExt};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::args::{IamPolicyArgs, PermissionArgs};
@@ -30,7 +32,17 @@ pub(crate) struct Observed {
     pub partial: bool,
 }
 
+/// What the thread that asks AWS tells the one that commits.
+enum News {
+    Unreached(Unreached),
+    Looked(Box<Here>, Result<Vec<Pass>, NormalizeError>),
+    Progress { done: usize, total: usize, counts: Counts },
+}
+
 /// Every place that could be looked at is committed as it is done; one failure never loses another's result.
+///
+/// Asking has a thread and a runtime of its own: the store waits for its files in its own way, and would wait for
+/// ever inside of an asynchronous task.
 pub(crate) fn observe(
     settings: &Settings,
     observer: &str,
@@ -40,23 +52,83 @@ pub(crate) fn observe(
 ) -> CommandResult<Observed> {
     let observer = named(observer)?;
     let (asked, reach) = (asked(observer, args)?, reach(args));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError::because("cannot start the network", &error))?;
-    runtime.block_on(async {
-        let refused = |error: aws_wire::Error| {
-            CommandError::new(error.to_string())
-                .about(format!("cannot observe {}", observer.name()))
-                .hint("nothing was committed")
-        };
-        let client = Client::load(&options(args)).await.map_err(refused)?;
-        let (targets, unreached) = accounts::targets(&client, &reach).await.map_err(refused)?;
-        let mut run = Run { settings, observer, source, permissions, observed: Observed::default() };
-        run.observed.failures.extend(unreached.into_iter().map(not_reached));
-        run.all(&client, targets, &asked).await;
-        Ok(run.observed)
-    })
+    let (tell, told) = mpsc::channel();
+    let now = settings.now;
+    let mut run = Run { settings, observer, source, permissions, observed: Observed::default() };
+    let outcome = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let tell = tell;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| CommandError::because("cannot start the network", &error))?;
+            runtime.block_on(ask_all(observer, source, args, &reach, &asked, now, &tell))
+        });
+        run.take(&told);
+        asking.join().unwrap_or_else(|_| Err(CommandError::new("the thread that asks AWS broke down")))
+    });
+    outcome
+        .map_err(|error| error.about(format!("cannot observe {}", observer.name())).hint("nothing was committed"))?;
+    // In the order of their names, whichever came first.
+    run.observed.lines.sort_by(|a, b| a.source().cmp(b.source()));
+    Ok(run.observed)
+}
+
+/// Finds every account and region, and looks at all of them side by side.
+async fn ask_all(
+    observer: Observer,
+    source: &SourceName,
+    args: &LiveArgs,
+    reach: &Reach,
+    asked: &Asked,
+    now: Timestamp,
+    tell: &mpsc::Sender<News>,
+) -> CommandResult<()> {
+    let refused = |error: aws_wire::Error| CommandError::new(error.to_string());
+    let client = Client::load(&options(args)).await.map_err(refused)?;
+    let (targets, unreached) = accounts::targets(&client, reach).await.map_err(refused)?;
+    // Whoever listens is there until this ends.
+    for unreached in unreached {
+        let _ = tell.send(News::Unreached(unreached));
+    }
+    let places = places(observer, asked, &targets, now);
+    let total = places.len();
+    let looking = stream::iter(places.into_iter().map(|here| async move {
+        let passes = observer.observe(&here, source, asked).await;
+        (here, passes)
+    }));
+    let mut looking = looking.buffer_unordered(SIDE_BY_SIDE);
+    let mut done = 0;
+    loop {
+        match tokio::time::timeout(Duration::from_millis(250), looking.next()).await {
+            Ok(Some((here, passes))) => {
+                done += 1;
+                let _ = tell.send(News::Looked(Box::new(here), passes));
+            }
+            Ok(None) => break,
+            Err(_) => {}
+        }
+        let _ = tell.send(News::Progress { done, total, counts: client.counts() });
+    }
+    Ok(())
+}
+
+fn places(observer: Observer, asked: &Asked, targets: &[Target], now: Timestamp) -> Vec<Here> {
+    let mut places = Vec::new();
+    for target in targets {
+        for unit in observer.units(asked) {
+            let regions = match unit {
+                Unit::Global => vec![None],
+                Unit::Regional => target.regions.iter().map(|region| Some(region.clone())).collect(),
+            };
+            places.extend(regions.into_iter().map(|region| Here {
+                client: region.as_deref().map_or_else(|| target.client.clone(), |name| target.client.in_region(name)),
+                account: target.account.clone(),
+                region,
+                partition: target.partition,
+                taken_at: now,
+            }));
+        }
+    }
+    places
 }
 
 fn not_reached(unreached: Unreached) -> CommandError {
@@ -72,52 +144,27 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn all(&mut self, client: &Client, targets: Vec<Target>, asked: &Asked) {
-        let (observer, source, now) = (self.observer, self.source, self.settings.now);
-        let mut places = Vec::new();
-        for target in targets {
-            for unit in observer.units(asked) {
-                let regions = match unit {
-                    Unit::Global => vec![None],
-                    Unit::Regional => target.regions.iter().map(|region| Some(region.clone())).collect(),
-                };
-                places.extend(regions.into_iter().map(|region| Here {
-                    client:
-                        region.as_deref().map_or_else(|| target.client.clone(), |name| target.client.in_region(name)),
-                    account: target.account.clone(),
-                    region,
-                    partition: target.partition,
-                    taken_at: now,
-                }));
-            }
-        }
-        let total = places.len();
-        let looking = stream::iter(places.into_iter().map(|here| async move {
-            let passes = observer.observe(&here, source, asked).await;
-            (here, passes)
-        }));
-        let mut looking = looking.buffer_unordered(SIDE_BY_SIDE);
+    fn take(&mut self, told: &mpsc::Receiver<News>) {
         let progress = Progress { shown: self.settings.printer.shows_progress() };
-        let mut done = 0;
-        loop {
-            match tokio::time::timeout(Duration::from_millis(250), looking.next()).await {
-                Ok(Some((here, passes))) => {
+        let mut last = Counts::default();
+        for news in told {
+            match news {
+                News::Unreached(unreached) => self.observed.failures.push(not_reached(unreached)),
+                News::Looked(here, passes) => {
                     progress.clear();
                     self.commit(&here, passes);
-                    done += 1;
                 }
-                Ok(None) => break,
-                Err(_) => progress.show(client, done, total),
+                News::Progress { done, total, counts } => {
+                    last = counts;
+                    progress.show(counts, done, total);
+                }
             }
         }
         progress.clear();
-        let counts = client.counts();
         self.settings.printer.detail(&format!(
             "{} calls to AWS, {} of them throttled, {} tried again",
-            counts.calls, counts.throttled, counts.retried
+            last.calls, last.throttled, last.retried
         ));
-        // In the order of their names, whichever came first.
-        self.observed.lines.sort_by(|a, b| a.source().cmp(b.source()));
     }
 
     fn commit(&mut self, here: &Here, passes: Result<Vec<Pass>, NormalizeError>) {
@@ -179,9 +226,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn show(&self, client: &Client, done: usize, total: usize) {
+    fn show(&self, counts: Counts, done: usize, total: usize) {
         if self.shown {
-            let counts = client.counts();
             let throttled =
                 if counts.throttled > 0 { format!(", {} throttled", counts.throttled) } else { String::new() };
             let _ = write!(
