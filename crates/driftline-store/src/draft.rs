@@ -238,11 +238,6 @@ impl Draft<'_> {
                 newest: parent.taken_at,
             });
         }
-        // An observation that saw nothing because it could look nowhere says so in its coverage, and is welcome.
-        let looked = self.header.coverage.counts().0 > 0;
-        if self.count == 0 && parent.rows > parent.unseen && looked && !permissions.empty {
-            return Err(StoreError::Empty { stream: stream.clone(), version: parent.number, rows: parent.rows });
-        }
         Ok(())
     }
 
@@ -371,12 +366,17 @@ impl Draft<'_> {
         now: Timestamp,
     ) -> Result<Committed, StoreError> {
         let (mut rows, gone) = self.changed_rows()?;
+        let mut parent = self.parent.clone().expect("a later version has one before it");
+        let stream = self.header.stream.clone();
+        // An observation that saw nothing where it could not look says so in its coverage, and is welcome: what it
+        // would call gone is what counts.
+        if self.count == 0 && !gone.is_empty() && !permissions.empty {
+            return Err(StoreError::Empty { stream, version: parent.number, rows: parent.rows });
+        }
         self.fresh = HashMap::new();
         let blank = self.blank_record(0, seal_key)?;
         let mut done: Option<(VersionRecord, u64)> = None;
         let header = &self.header;
-        let stream = header.stream.clone();
-        let mut parent = self.parent.clone().expect("a later version has one before it");
         let mut raced = false;
         let checker = |parent: &Version| -> Result<(), StoreError> {
             if header.taken_at < parent.taken_at && !permissions.older {

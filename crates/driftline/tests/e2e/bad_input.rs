@@ -197,6 +197,19 @@ fn a_bad_line_among_many_known_ones_is_named() {
 }
 
 #[test]
+fn an_empty_observation_that_calls_nothing_gone_is_welcome() {
+    let sandbox = Sandbox::new();
+    let other = json!({"type": "Other", "place": "here", "outcome": "complete"});
+    let complete = json!([{"type": "Thing", "place": "here", "outcome": "complete"}, other]);
+    let denied = json!([{"type": "Thing", "place": "here", "outcome": "partial", "reason": "access denied"}, other]);
+    let seen = [thing("a", json!({})), thing("b", json!({}))];
+    sandbox.observe(&observation_of("test", 0, complete.clone(), &seen)).succeeded();
+    // Nothing of the other type was ever there, and things could not be listed: that is no empty account.
+    sandbox.observe(&observation_of("test", 1, denied, &[])).succeeded().prints(&["0 gone", "2 not looked at"]);
+    sandbox.observe(&observation_of("test", 2, complete, &[])).refused(&["is empty"]);
+}
+
+#[test]
 fn an_empty_observation_after_a_full_one_needs_a_word() {
     for form in [lines(""), object("")] {
         refused_here(&form, &["`test` is empty", "version 2 has 2 resources", "--allow-empty"]);
