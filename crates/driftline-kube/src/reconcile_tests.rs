@@ -421,6 +421,25 @@ async fn a_thing_of_that_name_that_is_not_ours_is_left_alone_until_the_object_sa
 }
 
 #[tokio::test]
+async fn what_is_declared_and_not_acted_on_is_said() {
+    let scene = Scene::new(Policy::Enforce);
+    scene.edit(|spec| {
+        spec.dns = serde_json::from_str(r#"{"provider": "route53", "hostedZoneId": "Z1"}"#).unwrap();
+        spec.managed_certificate_request = serde_json::from_str(r#"{"validationTokenHost": "cloudfront"}"#).unwrap();
+    });
+    scene.world(|world| world.fates.insert(2, Fate::Refused(Fault::Invalid)));
+    scene.once().await;
+    scene.assert_condition("Ready", "False", "InvalidSpec");
+    scene.assert_condition("DNSReady", "Unknown", "NotImplemented");
+    scene.settle().await;
+    scene.assert_condition("DNSReady", "Unknown", "NotImplemented");
+    scene.assert_condition("CertificateReady", "Unknown", "NotFollowed");
+    scene.edit(|spec| spec.dns = None);
+    scene.settle().await;
+    assert_eq!(scene.condition("DNSReady"), Default::default());
+}
+
+#[tokio::test]
 async fn settings_that_cannot_be_meant_stop_everything_but_deletion() {
     let scene = Scene::new(Policy::Enforce);
     scene.settle().await;
