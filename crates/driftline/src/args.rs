@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Tells you what changed in your infrastructure, and never cries wolf.
 ///
-/// Observations go in, versions are kept, and drift is a query over time: nothing here calls your cloud.
+/// Observations go in, versions are kept, and drift is a query over time. Only `operator` calls your cloud.
 #[derive(Debug, Parser)]
 #[command(name = "driftline", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Exit codes: 0 in sync, 1 error, 2 drift (see --fail-on), 3 nothing drifted but something was \
