@@ -409,6 +409,10 @@ async fn a_thing_of_that_name_that_is_not_ours_is_left_alone_until_the_object_sa
     other.assert_condition("Drifted", "True", "DriftDetected");
     assert_eq!(other.writes(), Vec::<&str>::new(), "under report what is taken over is not overwritten");
     assert_eq!(other.world(|world| world.tenants["dt_1"].owner.clone()).as_deref(), Some("uid-1"));
+    other.edit(|spec| spec.parameters[0].value = "other".into());
+    other.settle().await;
+    assert!(other.events().contains(&"DriftOverwritten"), "{:?}", other.events());
+    assert_eq!(other.writes(), ["update"]);
     // Deleting the object before it is taken over lets the thing be.
     let stranger = Scene::new(Policy::Enforce);
     stranger.settle().await;
