@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
+use crate::live_args::LiveArgs;
 use crate::time::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "driftline.toml";
@@ -108,6 +109,7 @@ struct RawSource {
     documents: Option<Vec<String>>,
     account: Option<String>,
     partition: Option<String>,
+    aws: Option<LiveArgs>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -184,6 +186,14 @@ pub(crate) enum From {
     File(PathBuf),
     Command(Vec<String>),
     Documents(Documents),
+    Live(Box<Live>),
+}
+
+/// AWS itself, asked by one of the live observers.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub observer: String,
+    pub args: LiveArgs,
 }
 
 /// Documents that one of the known observers wrote.
@@ -297,6 +307,12 @@ fn origin(source: RawSource) -> CommandResult<From> {
     if !of_documents && (source.account.is_some() || source.partition.is_some()) {
         return Err(CommandError::new("`account` and `partition` go with `model` and `documents`"));
     }
+    if let Some(args) = source.aws {
+        return match (source.file, source.command, source.model, source.documents) {
+            (None, None, Some(observer), None) => Ok(From::Live(Box::new(Live { observer, args }))),
+            _ => Err(CommandError::new("`aws` goes with `model`, and not with `file`, `command` or `documents`")),
+        };
+    }
     match (source.file, source.command, source.model, source.documents) {
         (Some(file), None, None, None) => Ok(From::File(file)),
         (None, Some(command), None, None) if !command.is_empty() => Ok(From::Command(command)),
@@ -309,7 +325,7 @@ fn origin(source: RawSource) -> CommandResult<From> {
             let partition = source.partition.unwrap_or_else(|| "aws".into());
             Ok(From::Documents(Documents { model, named: documents, account: source.account, partition }))
         }
-        _ => Err(CommandError::new("it needs either `file`, or `command`, or `model` and `documents`")),
+        _ => Err(CommandError::new("it needs either `file`, or `command`, or `model` with `documents` or `aws`")),
     }
 }
 
