@@ -116,7 +116,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         tracing::debug!(kind = K::KIND.name(), namespace, name, decision = ?judged.decision, "decided");
         if sight.pending.is_none() && !judged.situation.deleting {
             if let Some(ledger) = &self.context.ledger {
-                ledger.saw(&*self.object, sight.thing.as_ref());
+                ledger.saw(&*self.object, sight.thing.as_ref(), self.now);
             }
             if let (true, Some(thing)) = (sight.foreign, &sight.thing) {
                 self.take_over(thing).await?;
