@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::cloud::{Cloud, Dismantled, Thing, Written};
 use crate::cluster::Cluster;
-use crate::crd::{Corrections, Drift, DriftField, Overwritten};
+use crate::crd::{Corrections, Drift, DriftField, Overwritten, Pending};
 use crate::decision::{Live, Policy};
 use crate::look::{Judged, is_there_already};
 use crate::managed::Managed;
@@ -202,6 +202,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         let next = self.now.checked_add(pause).unwrap_or(self.now);
         draft.status.corrections = Some(Corrections { attempts, last: moment(self.now), next: moment(next) });
         draft.status.last_applied = self.sealed(judged);
+        draft.status.observed_generation = self.object.meta().generation;
         let (done, after) = self.after_write(&mut draft, &written);
         self.write(draft).await?;
         if done {
@@ -254,15 +255,18 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         self.status.e_tag.clone_from(&thing.etag);
         self.status.tenant_status.clone_from(&thing.state);
         self.status.pending = None;
+        // What was taken over is not of another generation: the next look must not take it for a changed declaration.
+        self.status.observed_generation = self.object.meta().generation;
         self.detected("DriftDetected", fields, more, None).await?;
         Ok(self.next(thing))
     }
 
-    pub(crate) async fn leave(mut self, thing: Option<&Thing>, pending: bool) -> Result<Next, Trouble> {
+    pub(crate) async fn leave(mut self, thing: Option<&Thing>, pending: Option<Pending>) -> Result<Next, Trouble> {
         let mut draft = self.draft();
+        let working = pending.is_some();
+        draft.status.pending = pending;
         if let Some(thing) = thing {
             Self::seen(&mut draft, thing);
-            draft.status.pending = None;
         }
         draft.status.observed_generation = self.object.meta().generation;
         draft.status.drift = None;
@@ -278,15 +282,21 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
         self.write(draft).await?;
         self.context.metrics.seen(&key(&*self.object), K::KIND);
-        match (pending, thing) {
+        match (working, thing) {
             (true, _) => Ok(Next(Some(POLL))),
             (_, Some(thing)) => Ok(self.next(thing)),
             _ => Ok(self.resync()),
         }
     }
 
-    pub(crate) async fn wait(mut self, judged: &Judged, thing: Option<&Thing>) -> Result<Next, Trouble> {
+    pub(crate) async fn wait(
+        mut self,
+        judged: &Judged,
+        thing: Option<&Thing>,
+        pending: Option<Pending>,
+    ) -> Result<Next, Trouble> {
         let mut draft = self.draft();
+        draft.status.pending = pending;
         if let Some(thing) = thing {
             draft.status.id = Some(thing.id.clone());
             draft.status.tenant_status.clone_from(&thing.state);

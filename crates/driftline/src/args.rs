@@ -9,7 +9,7 @@ use crate::live_args::LiveArgs;
 /// Tells you what changed in your infrastructure, and never cries wolf.
 ///
 /// Observations go in, versions are kept, and drift is a query over time. Only `observe` without documents calls your
-/// cloud, and it only reads.
+/// cloud, and it only reads; and `operator`, which writes what a cluster declares.
 #[derive(Debug, Parser)]
 #[command(name = "driftline", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Exit codes: 0 in sync, 1 error, 2 drift (see --fail-on), 3 nothing drifted but something was \
