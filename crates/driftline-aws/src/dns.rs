@@ -54,7 +54,7 @@ pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Listing,
             Ok(answer) => (networks(&answer), None),
             Err(error) => (Value::Null, Some(reason(&error, &ONE_ZONE))),
         };
-        Zone { value: self::zone(&zone, &id, networks), id, records, unread }
+        Zone { value: self::zone(&zone, &id, &networks), id, records, unread }
     }));
     let zones: Vec<Zone> = zones.buffered(SIDE_BY_SIDE).collect().await;
     let mut covered = Covered::default();
@@ -83,7 +83,7 @@ fn networks(answer: &Value) -> Value {
     Value::Array(found.into_iter().map(|(id, region)| json!({"vpcId": id, "vpcRegion": region})).collect())
 }
 
-fn zone(zone: &Value, id: &str, networks: Value) -> Value {
+fn zone(zone: &Value, id: &str, networks: &Value) -> Value {
     json!({
         "id": id,
         "name": host(text_at(zone, "Name").unwrap_or_default()),

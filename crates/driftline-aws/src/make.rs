@@ -12,6 +12,10 @@ pub(crate) fn is_terminated(instance: &Value) -> bool {
     text_at(instance, "instanceState/name") == Some("terminated")
 }
 
+pub(crate) fn is_of_a_service(interface: &Value) -> bool {
+    at(interface, "requesterManaged").map(boolean) == Some(true.into())
+}
+
 pub(crate) fn is_main(table: &Value) -> Value {
     Value::Bool(all(table, "associationSet/*/main").into_iter().any(|main| boolean(main) == true))
 }

@@ -7,6 +7,7 @@ use driftline_core::name::ScopeName;
 use driftline_core::{Coverage, Extent, Outcome, Problem, SourceName};
 use driftline_sources::aws::Whereabouts;
 use driftline_sources::normalize::{Context, Document, Listing, Model, NormalizeError};
+use driftline_sources::topology::ONLY_AS_ENDS;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -103,7 +104,9 @@ pub fn recover(listing: &mut Listing, covered: &Covered, basis: &str) {
     let extent = |kind: &str, place: &str| Extent { kind: kind.to_owned(), place: place.to_owned() };
     let kinds: BTreeSet<&str> = covered.0.iter().map(|(kind, ..)| kind.as_str()).collect();
     for (kind, place, outcome) in listing.coverage.iter() {
-        if !kinds.contains(kind) {
+        // Nobody looked for what is only seen from the side.
+        let from_the_side = matches!(outcome, Outcome::Partial { reason } if reason == ONLY_AS_ENDS);
+        if !kinds.contains(kind) && !from_the_side {
             coverage.record(extent(kind, place), outcome.clone());
         }
     }

@@ -221,3 +221,59 @@ fn put(item: &mut Value, name: &str, value: Value) {
         members.insert(name.to_owned(), value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Wire;
+    use serde_json::json;
+
+    const QUEUES: Operation = Operation {
+        service: "sqs",
+        name: "ListQueues",
+        wire: Wire::Json { version: "1.0", target: "AmazonSQS" },
+        given: &[],
+        action: None,
+        lists: &[],
+    };
+
+    #[test]
+    fn a_thing_on_two_pages_is_one_thing_and_a_contradiction_is_told() {
+        let mut listed = Listed {
+            items: vec![
+                json!({"id": "a", "n": 1}),
+                json!({"id": "b", "n": 1}),
+                json!({"id": "a", "n": 1}),
+                json!({"id": "b", "n": 2}),
+                json!({"nameless": true}),
+            ],
+            ..Listed::default()
+        };
+        once(&mut listed, "id", "T");
+        let expected = [json!({"id": "a", "n": 1}), json!({"id": "b", "n": 2}), json!({"nameless": true})];
+        assert_eq!(listed.items, expected);
+        let about: Vec<&str> = listed.problems.iter().map(|problem| problem.about.as_str()).collect();
+        assert_eq!(about, ["b"]);
+        let mut texts = Listed { items: vec![json!("x"), json!("x")], ..Listed::default() };
+        once(&mut texts, "", "T");
+        assert_eq!(texts.items, [json!("x")]);
+    }
+
+    #[test]
+    fn a_refusal_names_what_is_missing_and_reads_the_same_each_time() {
+        let mut error = Error::of(Kind::AccessDenied, "sqs", "ListQueues", "User: arn:… is not authorized");
+        error.request_id = Some("another one each time".into());
+        assert_eq!(reason(&error, &QUEUES), "access denied: sqs:ListQueues is not allowed");
+        let page = Error::of(Kind::Unavailable, "sqs", "ListQueues", "a web page");
+        assert!(reason(&page, &QUEUES).starts_with("unavailable: sqs ListQueues"));
+    }
+
+    #[test]
+    fn the_first_reason_stands() {
+        let mut listed = Listed::default();
+        assert_eq!(listed.outcome(), Outcome::Complete);
+        listed.cut("first");
+        listed.cut("second");
+        assert_eq!(listed.outcome(), Outcome::Partial { reason: "first".into() });
+    }
+}

@@ -341,6 +341,46 @@ pub const INVENTORY: &[Row] = &[
         ],
     ),
     row(
+        "addresses",
+        "AWS::EC2::EIP",
+        operation("ec2", "DescribeAddresses", EC2),
+        None,
+        "addressesSet/*",
+        "allocationId",
+        &[
+            field("allocationId", "allocationId", Text),
+            field("publicIp", "publicIp", Text),
+            field("domain", "domain", Text),
+            field("instanceId", "instanceId", Text),
+            field("networkInterfaceId", "networkInterfaceId", Text),
+            field("tags", "tagSet", Tags),
+        ],
+    ),
+    Row {
+        // Those that services make for themselves come and go with them.
+        gone: Some(make::is_of_a_service),
+        ..row(
+            "networkInterfaces",
+            "AWS::EC2::NetworkInterface",
+            paged("ec2", "DescribeNetworkInterfaces", EC2, THOUSAND),
+            EC2_TOKEN,
+            "networkInterfaceSet/*",
+            "networkInterfaceId",
+            &[
+                field("networkInterfaceId", "networkInterfaceId", Text),
+                field("description", "description", Text),
+                field("vpcId", "vpcId", Text),
+                field("subnetId", "subnetId", Text),
+                field("privateIpAddress", "privateIpAddress", Text),
+                field("publicIp", "association/publicIp", Text),
+                field("publicDnsName", "association/publicDnsName", Text),
+                field("securityGroupIds", "groupSet/*/groupId", Set),
+                field("attachedTo", "attachment/instanceId", Text),
+                field("tags", "tagSet", Tags),
+            ],
+        )
+    },
+    row(
         "rds",
         "AWS::RDS::DBInstance",
         rds("DescribeDBInstances"),
@@ -545,6 +585,37 @@ pub const INVENTORY: &[Row] = &[
             field("instanceIds", "Instances/*/InstanceId", Set),
         ],
     ),
+    Row {
+        global: true,
+        ..row(
+            "distributions",
+            "AWS::CloudFront::Distribution",
+            Operation {
+                lists: &["Items"],
+                ..paged(
+                    "cloudfront",
+                    "ListDistributions",
+                    Wire::RestXml { path: "/2020-05-31/distribution" },
+                    &[("MaxItems", Given::Number(100))],
+                )
+            },
+            Some(Paging { tokens: &[("Marker", "NextMarker")], more: Some("IsTruncated") }),
+            "Items/*",
+            "Id",
+            &[
+                field("arn", "ARN", Text),
+                field("distributionId", "Id", Text),
+                field("domainName", "DomainName", Text),
+                field("aliases", "Aliases/Items/*", Set),
+                field("origins", "Origins/Items/*/DomainName", Set),
+                field("enabled", "Enabled", Bool),
+                field("priceClass", "PriceClass", Text),
+                field("comment", "Comment", Text),
+                field("webAclId", "WebACLId", Text),
+                field("httpVersion", "HttpVersion", Text),
+            ],
+        )
+    },
     Row {
         global: true,
         follow: &[

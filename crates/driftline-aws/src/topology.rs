@@ -204,7 +204,7 @@ impl<'a> Graph<'a> {
         id
     }
 
-    fn edge(&mut self, from: &str, to: &str, kind: &str, attributes: Value) {
+    fn edge(&mut self, from: &str, to: &str, kind: &str, attributes: &Value) {
         let edge = json!({"from": from, "to": to, "type": kind, "attributes": attributes});
         self.edges.insert(edge.to_string(), edge);
     }
@@ -252,10 +252,10 @@ impl<'a> Graph<'a> {
             "retryAttempts": at(target, "RetryPolicy/MaximumRetryAttempts"),
             "maxEventAge": at(target, "RetryPolicy/MaximumEventAgeInSeconds"),
         });
-        self.edge(rule, &to, "targets", attributes);
+        self.edge(rule, &to, "targets", &attributes);
         if let Some(dead) = text_at(target, "DeadLetterConfig/Arn") {
             let to = self.node(dead);
-            self.edge(rule, &to, "dlq", json!({"targetId": name}));
+            self.edge(rule, &to, "dlq", &json!({"targetId": name}));
         }
     }
 
@@ -268,7 +268,7 @@ impl<'a> Graph<'a> {
         let internal = driftline_sources::aws::is_arn(endpoint);
         let to = if internal { self.node(endpoint) } else { self.external(protocol, endpoint) };
         let from = self.node(topic);
-        self.edge(&from, &to, "subscription", json!({"protocol": protocol, "isInternal": internal}));
+        self.edge(&from, &to, "subscription", &json!({"protocol": protocol, "isInternal": internal}));
     }
 
     /// An endpoint outside of AWS, named as the original observer names it.
@@ -295,7 +295,7 @@ impl<'a> Graph<'a> {
         if let Some(dead) = text_at(&policy, "deadLetterTargetArn") {
             let to = self.node(dead);
             let count = at(&policy, "maxReceiveCount").map(number);
-            self.edge(&from, &to, "redrive", json!({"maxReceiveCount": count}));
+            self.edge(&from, &to, "redrive", &json!({"maxReceiveCount": count}));
         }
     }
 
@@ -310,10 +310,10 @@ impl<'a> Graph<'a> {
             "batchSize": at(mapping, "BatchSize"),
             "bisectOnError": at(mapping, "BisectBatchOnFunctionError"),
         });
-        self.edge(&from, &to, "eventSource", attributes);
+        self.edge(&from, &to, "eventSource", &attributes);
         if let Some(failed) = text_at(mapping, "DestinationConfig/OnFailure/Destination") {
             let failed = self.node(failed);
-            self.edge(&to, &failed, "failureDestination", json!({"uuid": text_at(mapping, "UUID")}));
+            self.edge(&to, &failed, "failureDestination", &json!({"uuid": text_at(mapping, "UUID")}));
         }
     }
 }

@@ -204,14 +204,11 @@ impl Run<'_> {
     }
 }
 
-/// Reasons why something was not seen whole, each with the types it is of. What is only ever seen from the side is
-/// not news.
+/// Reasons why something was not seen whole, each with the types it is of.
 fn partial(coverage: &driftline_core::Coverage) -> Vec<(String, Vec<String>)> {
     let mut reasons: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
     for (kind, _, outcome) in coverage.iter() {
-        if let Outcome::Partial { reason } = outcome
-            && reason != driftline_sources::topology::ONLY_AS_ENDS
-        {
+        if let Outcome::Partial { reason } = outcome {
             let kinds = reasons.entry(reason.clone()).or_default();
             if kinds.last().is_none_or(|last| last != kind) {
                 kinds.push(kind.to_owned());

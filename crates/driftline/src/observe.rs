@@ -102,10 +102,12 @@ fn live(
     for failure in &observed.failures {
         settings.printer.error(failure);
     }
+    let nothing = observed.lines.is_empty();
     settings.printer.print(&Report { committed: observed.lines, ..Report::default() })?;
     match observed.failures.len() {
         0 if observed.partial && args.strict => Ok(exit::NOT_CHECKED),
         0 => Ok(exit::IN_SYNC),
+        _ if nothing => Err(CommandError::new("nothing was observed").hint("nothing was committed")),
         1 => Err(CommandError::new("one part was not observed; the others were committed")),
         several => Err(CommandError::new(format!("{several} parts were not observed; the others were committed"))),
     }
