@@ -230,10 +230,29 @@ fn sources(settings: &Settings, declared: &str, live: &str, judge: &Judge<'_>) -
         }
         for (other, (_, at)) in seen {
             let live = second[*at].resources[other].clone();
-            compared.push(judge.resource(&key.kind, &key.id, Some(expected.clone()), Some(live)));
+            let other_form = is_in_another_form(&expected, &live);
+            let mut one = judge.resource(&key.kind, &key.id, Some(expected.clone()), Some(live));
+            if other_form {
+                one.found = Found::default();
+                one.status = Status::NotChecked;
+                one.reason = Some(format!(
+                    "the live source writes it in a form of its own; `driftline observe cloud-control --types {}` reads \
+                     it in CloudFormation's",
+                    key.kind
+                ));
+            }
+            compared.push(one);
         }
     }
     Ok(compared)
+}
+
+/// Whether the live side has the declared properties only under names of its own: `handler` for `Handler`. Such a
+/// resource can be neither in sync nor modified.
+fn is_in_another_form(declared: &Value, live: &Value) -> bool {
+    let (Some(declared), Some(live)) = (declared.as_object(), live.as_object()) else { return false };
+    let respelled = |name: &String| live.keys().any(|other| other.eq_ignore_ascii_case(name));
+    !declared.keys().any(|name| live.contains_key(name)) && declared.keys().any(respelled)
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, observation_of};
 
 const ZONE: &str = "AWS::Route53::HostedZone";
 
@@ -115,6 +115,23 @@ fn two_sources_are_compared_on_what_the_first_declares() {
     let report = sandbox.json(["compare", "--declared", "declared", "--live", "seen", "--exit-zero"]);
     let statuses: Vec<&Json> = report["resources"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["IN_SYNC", "MODIFIED", "DELETED"]);
+}
+
+#[test]
+fn a_live_source_with_a_form_of_its_own_is_not_compared_name_by_name() {
+    let sandbox = Sandbox::new();
+    let id = "arn:aws:lambda:us-east-1:123456789012:function:f";
+    for (source, snapshot) in
+        [("declared", json!({"Handler": "a.b", "Timeout": 3})), ("seen", json!({"handler": "a.b", "timeout": 3}))]
+    {
+        let function = json!({"canonicalId": id, "resourceType": "AWS::Lambda::Function", "snapshot": snapshot});
+        sandbox.observe(&observation_of(source, 0, json!("complete"), &[function])).succeeded();
+    }
+    let report = sandbox.json(["compare", "--declared", "declared", "--live", "seen"]);
+    let one = &report["resources"][0];
+    assert_eq!(one["status"], "NOT_CHECKED", "{report:#}");
+    assert_eq!(one["differences"], json!([]));
+    assert!(one["reason"].as_str().unwrap().contains("observe cloud-control --types AWS::Lambda::Function"), "{one}");
 }
 
 #[test]

@@ -97,4 +97,13 @@ fn a_stack_and_its_resources_are_observed() {
     let versions = log["versions"].as_array().unwrap();
     let of = |name: &str| versions.iter().find(|one| one["source"].as_str().unwrap().starts_with(name)).unwrap();
     assert_eq!(of("cloudformation/orders@")["resources"], ids.as_object().unwrap().len());
+    // What other observers write in a form of their own is not what the template says, and that is no drift.
+    for live in ["adopt", "inventory", "event-topology"] {
+        let report = cloud.sandbox.json(["compare", "--declared", "cloudformation/orders", "--live", live, "--all"]);
+        let resources = report["resources"].as_array().unwrap();
+        assert_eq!(resources.len(), 17, "{report:#}");
+        let wrong: Vec<_> =
+            resources.iter().filter(|one| one["status"] == "MODIFIED" || one["status"] == "DELETED").collect();
+        assert!(wrong.is_empty(), "{live}: {wrong:#?}");
+    }
 }
