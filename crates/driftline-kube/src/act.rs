@@ -50,7 +50,8 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
                     return Ok(Next(Some(POLL)));
                 }
                 Dismantled::Disabled(disabled) => {
-                    self.tell(false, "Disabling", format!("switched off `{}` before deleting it", name_of(&thing))).await;
+                    self.tell(false, "Disabling", format!("switched off `{}` before deleting it", name_of(&thing)))
+                        .await;
                     if disabled.live == Live::InProgress {
                         let mut draft = self.draft();
                         draft.status.tenant_status.clone_from(&disabled.state);
@@ -79,7 +80,8 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             self.write(draft).await?;
         }
         let cloud = &self.context.cloud;
-        let made = self.context.write(Operation::Create, cloud.create(&self.object, intent.as_ref(), &judged.document)).await;
+        let made =
+            self.context.write(Operation::Create, cloud.create(&self.object, intent.as_ref(), &judged.document)).await;
         let written = match made {
             // An answer that was lost may have been a good one: then the thing is there, and it is ours.
             Err(Trouble::Cloud(error)) if is_there_already(&error) && intent.is_none() => {
@@ -90,7 +92,9 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
                     _ => return Err(Trouble::Cloud(error)),
                 }
             }
-            Err(Trouble::Cloud(error)) if intent.is_some() && !error.fault.passes() => return Err(Trouble::Ended(error)),
+            Err(Trouble::Cloud(error)) if intent.is_some() && !error.fault.passes() => {
+                return Err(Trouble::Ended(error));
+            }
             other => other?,
         };
         let mut draft = self.draft();
@@ -151,7 +155,10 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     pub(crate) async fn apply(mut self, judged: &Judged, thing: Thing, over_drift: bool) -> Result<Next, Trouble> {
         let (lost, lost_more) = fields(&self.object, &judged.others);
         if over_drift {
-            let text = format!("a change of the declaration writes over what someone else changed: {}", sentence(&lost, lost_more));
+            let text = format!(
+                "a change of the declaration writes over what someone else changed: {}",
+                sentence(&lost, lost_more)
+            );
             self.detected("DriftOverwritten", lost.clone(), lost_more, Some(text)).await?;
         }
         let written = self.update(judged, &thing).await?;
@@ -168,7 +175,12 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             self.count(DriftOutcome::Overwritten);
         }
         if done {
-            self.tell(false, "Updated", format!("wrote the changed declaration (declared -> before): {}", sentence(&fields, more))).await;
+            self.tell(
+                false,
+                "Updated",
+                format!("wrote the changed declaration (declared -> before): {}", sentence(&fields, more)),
+            )
+            .await;
         }
         self.checked(None);
         Ok(next)
@@ -253,7 +265,12 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.status.corrections = None;
         // The acknowledgment that the original gives; DriftChecked says that it is no finding.
         draft.status.drift_detected = Some(true);
-        draft.set(CHECKED, Truth::False, "Suspended", "the policy is suspend: live is not compared with the declaration");
+        draft.set(
+            CHECKED,
+            Truth::False,
+            "Suspended",
+            "the policy is suspend: live is not compared with the declaration",
+        );
         draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
         self.write(draft).await?;
         self.context.metrics.seen(&key(&self.object), K::KIND);
@@ -330,11 +347,14 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         more: i64,
         text: Option<String>,
     ) -> Result<(), Trouble> {
-        let is_news = self.object.status().and_then(|status| status.drift.as_ref()).is_none_or(|drift| {
-            drift.fields != fields || drift.more != more
-        }) || !self.object.status().is_some_and(|status| {
-            status.conditions.iter().any(|one| one.type_ == DRIFTED && one.reason == reason)
-        });
+        let is_news =
+            self.object
+                .status()
+                .and_then(|status| status.drift.as_ref())
+                .is_none_or(|drift| drift.fields != fields || drift.more != more)
+                || !self.object.status().is_some_and(|status| {
+                    status.conditions.iter().any(|one| one.type_ == DRIFTED && one.reason == reason)
+                });
         let text = text.unwrap_or_else(|| sentence(&fields, more));
         let mut draft = self.draft();
         self.drifting(&mut draft, fields, more);
@@ -398,7 +418,12 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.set(SYNCED, Truth::True, "InSync", "what is declared is in AWS");
         if self.settings.policy == Policy::Suspend {
             draft.status.drift_detected = Some(true);
-            draft.set(CHECKED, Truth::False, "Suspended", "the policy is suspend: live is not compared with the declaration");
+            draft.set(
+                CHECKED,
+                Truth::False,
+                "Suspended",
+                "the policy is suspend: live is not compared with the declaration",
+            );
             draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
             return;
         }

@@ -113,12 +113,7 @@ impl Cloud<DistributionTenant> for CloudFront {
         None
     }
 
-    async fn create(
-        &self,
-        object: &DistributionTenant,
-        _: Option<&Pending>,
-        document: &Value,
-    ) -> CloudResult<Written> {
+    async fn create(&self, object: &DistributionTenant, _: Option<&Pending>, document: &Value) -> CloudResult<Written> {
         let mut tags = document.get(member::TAGS).and_then(Value::as_object).cloned().unwrap_or_default();
         let owner = object.uid().unwrap_or_default();
         tags.insert(OWNER_TAG.into(), Value::from(owner.as_str()));
@@ -139,7 +134,8 @@ impl Cloud<DistributionTenant> for CloudFront {
         document: &Value,
         changes: &[Change],
     ) -> CloudResult<Written> {
-        let touches = |name: &str| changes.iter().any(|change| change.path.segments().first().is_some_and(|at| at == name));
+        let touches =
+            |name: &str| changes.iter().any(|change| change.path.segments().first().is_some_and(|at| at == name));
         if touches(member::TAGS)
             && let Some(arn) = &thing.arn
         {

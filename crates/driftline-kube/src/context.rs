@@ -79,7 +79,11 @@ impl<C, W> Context<C, W> {
     }
 
     /// A call that changes something: only who leads may make it.
-    pub async fn write<T>(&self, operation: Operation, call: impl Future<Output = CloudResult<T>>) -> Result<T, Trouble> {
+    pub async fn write<T>(
+        &self,
+        operation: Operation,
+        call: impl Future<Output = CloudResult<T>>,
+    ) -> Result<T, Trouble> {
         if !self.fence.holds() {
             return Err(Trouble::NotLeader);
         }

@@ -155,7 +155,8 @@ impl Leadership {
             None => true,
             Some(holder) if *holder == self.options.identity => true,
             Some(_) => {
-                let same = observed.as_ref().is_some_and(|seen| seen.holder == holder && seen.renewed == spec.renew_time);
+                let same =
+                    observed.as_ref().is_some_and(|seen| seen.holder == holder && seen.renewed == spec.renew_time);
                 if !same {
                     *observed = Some(Observed { holder, renewed: spec.renew_time.clone(), since: Instant::now() });
                 }

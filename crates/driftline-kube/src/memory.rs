@@ -277,7 +277,11 @@ impl Cluster<DistributionTenant> for &Memory {
         self.write(object, |stored| stored.finalizers_mut().retain(|one| one != FINALIZER)).map(|_| ())
     }
 
-    async fn write_status(&self, object: &DistributionTenant, status: &Status) -> Result<DistributionTenant, ClusterError> {
+    async fn write_status(
+        &self,
+        object: &DistributionTenant,
+        status: &Status,
+    ) -> Result<DistributionTenant, ClusterError> {
         self.write(object, |stored| stored.set_status(status.clone()))
     }
 

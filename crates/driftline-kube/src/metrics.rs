@@ -208,14 +208,22 @@ impl Default for Metrics {
         registry.register("reconciles", "Reconciles, by how they ended", metrics.reconciles.clone());
         registry.register("reconcile_duration_seconds", "How long a reconcile took", metrics.reconcile_seconds.clone());
         registry.register("drift", "Drift, by policy and what became of it", metrics.drift.clone());
-        registry.register("drift_duration_seconds", "How long drift lasted that has ended", metrics.drift_seconds.clone());
+        registry.register(
+            "drift_duration_seconds",
+            "How long drift lasted that has ended",
+            metrics.drift_seconds.clone(),
+        );
         registry.register("kubernetes_writes", "Writes to the API server", metrics.kubernetes_writes.clone());
         registry.register("aws_writes", "Writes to AWS", metrics.aws_writes.clone());
         registry.register("aws_call_duration_seconds", "How long a call to AWS took", metrics.call_seconds.clone());
         registry.register("leader", "Whether this process does the work", metrics.leader.clone());
         registry.register("objects", "Objects that were looked at", metrics.objects.clone());
         registry.register("drifting_objects", "Objects that drift", metrics.drifting.clone());
-        registry.register("oldest_drift_seconds", "How long the oldest drift has been there", metrics.oldest_drift.clone());
+        registry.register(
+            "oldest_drift_seconds",
+            "How long the oldest drift has been there",
+            metrics.oldest_drift.clone(),
+        );
         let about = "When the object that was not checked for the longest time was last checked";
         registry.register("oldest_check_timestamp_seconds", about, metrics.oldest_check.clone());
         if let Ok(mut slot) = metrics.registry.lock() {

@@ -154,10 +154,8 @@ async fn work(
     ready: Ready,
     stopped: watch::Sender<bool>,
 ) -> Result<(), OperatorError> {
-    let leadership = options
-        .lease
-        .clone()
-        .map(|lease| Leadership::new(client.clone(), lease, options.clock, metrics.clone()));
+    let leadership =
+        options.lease.clone().map(|lease| Leadership::new(client.clone(), lease, options.clock, metrics.clone()));
     let mut kept = None;
     if let Some(leadership) = &leadership {
         // One that waits for its turn is as ready as it can be.
@@ -377,7 +375,8 @@ where
         let its = all.into_iter().filter(move |object| object.namespace().as_ref() == Some(&name));
         futures_util::stream::iter(its.map(|object| ObjectRef::from_obj(&*object)).collect::<Vec<_>>())
     });
-    let (namespaces, permits, stopped) = (shared.namespaces.clone(), shared.permits.clone(), shared.stopped.subscribe());
+    let (namespaces, permits, stopped) =
+        (shared.namespaces.clone(), shared.permits.clone(), shared.stopped.subscribe());
     let running = Controller::for_stream(stream, store.clone())
         .with_config(Config::default().concurrency(shared.concurrency))
         .reconcile_on(of_namespace)

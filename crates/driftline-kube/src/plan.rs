@@ -56,13 +56,15 @@ pub async fn plan(
 ) -> Result<Vec<Planned>, OperatorError> {
     check_definitions(&client, namespaces).await?;
     let all: Api<Namespace> = Api::all(client.clone());
-    let listed = all.list_metadata(&ListParams::default()).await.map_err(|error| OperatorError::Api(Box::new(error)))?;
+    let listed =
+        all.list_metadata(&ListParams::default()).await.map_err(|error| OperatorError::Api(Box::new(error)))?;
     let annotations: BTreeMap<String, BTreeMap<String, String>> =
         listed.items.into_iter().map(|one| (one.name_any(), one.annotations().clone())).collect();
     let context = |cloud| Context::new(cloud, (), Metrics::default(), defaults, clock, Fence::new(|| false), None);
     let tenants = context(CloudFront::new(aws.clone()));
     let mut planned = of_kind::<DistributionTenant, _>(&client, namespaces, &annotations, &tenants).await?;
-    let resources = Context::new(CloudControl::new(aws), (), Metrics::default(), defaults, clock, Fence::new(|| false), None);
+    let resources =
+        Context::new(CloudControl::new(aws), (), Metrics::default(), defaults, clock, Fence::new(|| false), None);
     planned.extend(of_kind::<AwsResource, _>(&client, namespaces, &annotations, &resources).await?);
     Ok(planned)
 }

@@ -87,9 +87,7 @@ where
     let settings = match Settings::of(&object, namespace, context.defaults) {
         Ok(settings) => settings,
         // What is deleted is deleted, whatever the annotations say.
-        Err(_) if deleting => {
-            Settings { policy: Policy::Suspend, ignore: Vec::new(), resync: context.defaults.resync }
-        }
+        Err(_) if deleting => Settings { policy: Policy::Suspend, ignore: Vec::new(), resync: context.defaults.resync },
         Err(message) => return Err(refused("InvalidSettings", message)),
     };
     let desired = match object.desired() {
@@ -293,7 +291,8 @@ async fn refuse<K: Managed, C: Cloud<K>, W: Cluster<K>>(
     let next = again(backoff(POLL, times, Duration::from_secs(600)).min(resync.max(POLL)));
     let now = (context.clock)();
     let before = object.status().cloned().unwrap_or_default();
-    let was = before.conditions.iter().find(|one| one.type_ == READY).map(|one| (one.reason.clone(), one.message.clone()));
+    let was =
+        before.conditions.iter().find(|one| one.type_ == READY).map(|one| (one.reason.clone(), one.message.clone()));
     let mut draft = Draft::new(before, object.meta().generation, now);
     draft.set(READY, Truth::False, reason, message.as_str());
     draft.set(CHECKED, Truth::False, reason, "nothing was compared: see the condition Ready");

@@ -520,8 +520,7 @@ async fn no_second_process_writes_on_what_the_first_has_read() {
     scene.edit(|spec| spec.enabled = false);
     // The cache of this one is behind: it sees drift where the user has declared it meanwhile.
     let defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_secs(300) };
-    let context =
-        Context::new(&scene.memory, &scene.memory, Metrics::default(), defaults, clock, Fence::open(), None);
+    let context = Context::new(&scene.memory, &scene.memory, Metrics::default(), defaults, clock, Fence::open(), None);
     reconcile(&context, stale, &BTreeMap::new()).await;
     assert_eq!(scene.writes(), ["create"], "the object was not what it was decided on");
     assert_eq!(scene.events(), ["Created"]);

@@ -68,10 +68,12 @@ fn main() -> ExitCode {
         exit_on_signals();
     }
     let fallback = Printer::plain(&cli.global);
-    let outcome = Settings::resolve(&cli.global, |name| matches.value_source(name), surroundings::clock())
-        .and_then(|settings| match cli.command {
-            Command::Operator(args) => operator::run(settings, &args).map(|()| exit::IN_SYNC),
-            command => run(&settings, command),
+    let outcome =
+        Settings::resolve(&cli.global, |name| matches.value_source(name), surroundings::clock()).and_then(|settings| {
+            match cli.command {
+                Command::Operator(args) => operator::run(settings, &args).map(|()| exit::IN_SYNC),
+                command => run(&settings, command),
+            }
         });
     match outcome {
         Ok(code) => ExitCode::from(code),

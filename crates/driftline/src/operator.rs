@@ -63,7 +63,8 @@ mod with_kube {
             return settings.printer.print(&Plan(planned));
         }
         log(&settings);
-        let identity = format!("{}_{}", text_variable("HOSTNAME").unwrap_or_else(|| "driftline".into()), std::process::id());
+        let identity =
+            format!("{}_{}", text_variable("HOSTNAME").unwrap_or_else(|| "driftline".into()), std::process::id());
         let lease = args.leader_election.then(|| LeaseOptions {
             name: args.lease_name.clone(),
             namespace: args.lease_namespace.clone(),
@@ -199,7 +200,12 @@ mod with_kube {
                 }
             }
             let writes = self.0.iter().filter(|one| one.writes).count();
-            writeln!(page, "result: {}, {} to AWS; nothing was written", count(self.0.len(), "object"), count(writes, "write"))
+            writeln!(
+                page,
+                "result: {}, {} to AWS; nothing was written",
+                count(self.0.len(), "object"),
+                count(writes, "write")
+            )
         }
 
         fn json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -220,7 +226,8 @@ mod with_kube {
         }
 
         fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-            let mut rows = vec![["kind", "object", "policy", "would", "declared -> live"].map(ToOwned::to_owned).to_vec()];
+            let mut rows =
+                vec![["kind", "object", "policy", "would", "declared -> live"].map(ToOwned::to_owned).to_vec()];
             rows.extend(self.rows());
             markdown_table(&rows, out)
         }

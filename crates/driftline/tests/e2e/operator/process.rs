@@ -20,7 +20,8 @@ echo $program >"$noted"
 while read -r word; do kill -s "$word" $program; done
 kill -s KILL $program 2>/dev/null
 wait $program 2>/dev/null
-[ -z "$leave" ] || rm -rf "$leave"
+# Others may still be writing there.
+while [ -n "$leave" ] && ! rm -rf "$leave" 2>/dev/null; do sleep 1; done
 "#;
 
 /// A running program.
