@@ -18,15 +18,15 @@ use crate::trouble::Trouble;
 
 /// The second correction in a row waits this long, the third twice as long, and so on.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     pub(crate) async fn release(self) -> Result<Next, Trouble> {
         if !self.context.fence.holds() {
             return Err(Trouble::NotLeader);
         }
-        self.context.cluster.remove_finalizer(&self.object).await?;
-        forget(self.context, &self.object);
+        self.context.cluster.remove_finalizer(&*self.object).await?;
+        forget(self.context, &*self.object);
         Ok(Next(None))
     }
 
@@ -38,7 +38,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             draft.set(READY, Truth::False, "Deleting", "the object is being deleted, and its resource with it");
             self.write(draft).await?;
             let cloud = &self.context.cloud;
-            match self.context.write(Operation::Dismantle, cloud.dismantle(&self.object, &thing)).await? {
+            match self.context.write(Operation::Dismantle, cloud.dismantle(&*self.object, &thing)).await? {
                 Dismantled::Deleted => {
                     self.tell(false, "Deleted", format!("deleted `{}`", name_of(&thing))).await;
                     return self.release().await;
@@ -67,12 +67,12 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
 
     pub(crate) async fn create(mut self, judged: &Judged, again: bool) -> Result<Next, Trouble> {
         if again {
-            let (fields, more) = (vec![gone_field(&self.object)], 0);
+            let (fields, more) = (vec![gone_field(&*self.object)], 0);
             let text = "someone deleted it; it is made again".to_owned();
             self.detected("ExternalDeletion", fields, more, Some(text)).await?;
         }
         let nonce = format!("{}-{}", self.object.meta().generation.unwrap_or_default(), self.now.as_millisecond());
-        let intent = self.context.cloud.intent(&self.object, &nonce);
+        let intent = self.context.cloud.intent(&*self.object, &nonce);
         if let Some(intent) = &intent {
             let mut draft = self.draft();
             draft.status.pending = Some(intent.clone());
@@ -81,11 +81,11 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         }
         let cloud = &self.context.cloud;
         let made =
-            self.context.write(Operation::Create, cloud.create(&self.object, intent.as_ref(), &judged.document)).await;
+            self.context.write(Operation::Create, cloud.create(&*self.object, intent.as_ref(), &judged.document)).await;
         let written = match made {
             // An answer that was lost may have been a good one: then the thing is there, and it is ours.
             Err(Trouble::Cloud(error)) if is_there_already(&error) && intent.is_none() => {
-                match self.context.call(Operation::Find, cloud.find(&self.object)).await? {
+                match self.context.call(Operation::Find, cloud.find(&*self.object)).await? {
                     Some(thing) if thing.owner.is_some() && thing.owner == self.object.meta().uid => {
                         Written::Done(Box::new(thing))
                     }
@@ -126,7 +126,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn report_deletion(mut self) -> Result<Next, Trouble> {
-        let fields = vec![gone_field(&self.object)];
+        let fields = vec![gone_field(&*self.object)];
         let text = "someone deleted it; under report it is not made again".to_owned();
         self.detected("ExternalDeletion", fields, 0, Some(text)).await?;
         Ok(self.resync())
@@ -153,7 +153,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn apply(mut self, judged: &Judged, thing: Thing, over_drift: bool) -> Result<Next, Trouble> {
-        let (lost, lost_more) = fields(&self.object, &judged.others);
+        let (lost, lost_more) = fields(&*self.object, &judged.others);
         if over_drift {
             let text = format!(
                 "a change of the declaration writes over what someone else changed: {}",
@@ -170,7 +170,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         }
         let (done, next) = self.after_write(&mut draft, &written);
         self.write(draft).await?;
-        let (fields, more) = fields(&self.object, &judged.found.changes);
+        let (fields, more) = fields(&*self.object, &judged.found.changes);
         if over_drift {
             self.count(DriftOutcome::Overwritten);
         }
@@ -187,7 +187,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn correct(mut self, judged: &Judged, thing: Thing) -> Result<Next, Trouble> {
-        let (fields, more) = fields(&self.object, &judged.found.changes);
+        let (fields, more) = fields(&*self.object, &judged.found.changes);
         let attempts = self.status.corrections.as_ref().map_or(0, |them| them.attempts);
         let due = self.status.corrections.as_ref().and_then(|them| them.next.parse::<Timestamp>().ok());
         if let Some(due) = due.filter(|due| *due > self.now && !self.asked()) {
@@ -207,6 +207,10 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         if done {
             self.count(DriftOutcome::Corrected);
             self.tell(false, "DriftCorrected", format!("wrote the declaration again; it was: {text}")).await;
+        } else {
+            self.count(DriftOutcome::NotSticking);
+            let text = format!("AWS accepted the write and still has: {text}");
+            self.tell(true, "CorrectionNotSticking", text).await;
         }
         self.checked(None);
         Ok(Next(after.0.map(|after| after.min(VERIFY))))
@@ -228,7 +232,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             moment(due)
         );
         let mut draft = self.draft();
-        self.seen(&mut draft, thing);
+        Self::seen(&mut draft, thing);
         self.drifting(&mut draft, fields, more);
         draft.set(SYNCED, Truth::False, "CorrectionNotSticking", text.as_str());
         draft.set(DRIFTED, Truth::True, "CorrectionNotSticking", text.as_str());
@@ -244,7 +248,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     pub(crate) async fn report(mut self, judged: &Judged, thing: &Thing) -> Result<Next, Trouble> {
-        let (fields, more) = fields(&self.object, &judged.found.changes);
+        let (fields, more) = fields(&*self.object, &judged.found.changes);
         self.status.id = Some(thing.id.clone());
         self.status.arn.clone_from(&thing.arn);
         self.status.e_tag.clone_from(&thing.etag);
@@ -257,7 +261,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     pub(crate) async fn leave(mut self, thing: Option<&Thing>, pending: bool) -> Result<Next, Trouble> {
         let mut draft = self.draft();
         if let Some(thing) = thing {
-            self.seen(&mut draft, thing);
+            Self::seen(&mut draft, thing);
             draft.status.pending = None;
         }
         draft.status.observed_generation = self.object.meta().generation;
@@ -273,7 +277,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         );
         draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
         self.write(draft).await?;
-        self.context.metrics.seen(&key(&self.object), K::KIND);
+        self.context.metrics.seen(&key(&*self.object), K::KIND);
         match (pending, thing) {
             (true, _) => Ok(Next(Some(POLL))),
             (_, Some(thing)) => Ok(self.next(thing)),
@@ -304,7 +308,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
 
     async fn update(&self, judged: &Judged, thing: &Thing) -> Result<Written, Trouble> {
         let cloud = &self.context.cloud;
-        let update = cloud.update(&self.object, thing, &judged.document, &judged.found.changes);
+        let update = cloud.update(&*self.object, thing, &judged.document, &judged.found.changes);
         self.context.write(Operation::Update, update).await
     }
 
@@ -327,9 +331,9 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
                     self.in_sync(draft, thing);
                     return (true, self.next(thing));
                 }
-                let (shown, more) = fields(&self.object, &left);
+                let (shown, more) = fields(&*self.object, &left);
                 let text = format!("AWS accepted the write and still has: {}", sentence(&shown, more));
-                self.seen(draft, thing);
+                Self::seen(draft, thing);
                 self.drifting(draft, shown, more);
                 draft.set(SYNCED, Truth::False, "CorrectionNotSticking", text.as_str());
                 draft.set(DRIFTED, Truth::True, "CorrectionNotSticking", text);
@@ -347,14 +351,15 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         more: i64,
         text: Option<String>,
     ) -> Result<(), Trouble> {
-        let is_news =
-            self.object
-                .status()
-                .and_then(|status| status.drift.as_ref())
-                .is_none_or(|drift| drift.fields != fields || drift.more != more)
-                || !self.object.status().is_some_and(|status| {
-                    status.conditions.iter().any(|one| one.type_ == DRIFTED && one.reason == reason)
-                });
+        let is_news = self
+            .object
+            .status()
+            .and_then(|status| status.drift.as_ref())
+            .is_none_or(|drift| drift.fields != fields || drift.more != more)
+            || !self.object.status().is_some_and(|status| {
+                let same = |told: &str| told == reason || told == "CorrectionNotSticking";
+                status.conditions.iter().any(|one| one.type_ == DRIFTED && same(&one.reason))
+            });
         let text = text.unwrap_or_else(|| sentence(&fields, more));
         let mut draft = self.draft();
         self.drifting(&mut draft, fields, more);
@@ -387,7 +392,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     fn checked(&self, drifting_since: Option<Timestamp>) {
-        self.context.metrics.checked(&key(&self.object), K::KIND, self.now, drifting_since);
+        self.context.metrics.checked(&key(&*self.object), K::KIND, self.now, drifting_since);
     }
 
     fn count(&self, outcome: DriftOutcome) {
@@ -400,7 +405,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     }
 
     /// What a thing says of itself.
-    fn seen(&self, draft: &mut Draft, thing: &Thing) {
+    fn seen(draft: &mut Draft, thing: &Thing) {
         draft.status.id = Some(thing.id.clone());
         draft.status.arn.clone_from(&thing.arn);
         draft.status.e_tag.clone_from(&thing.etag);
@@ -413,7 +418,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
 
     /// Live is as declared.
     fn in_sync(&self, draft: &mut Draft, thing: &Thing) {
-        self.seen(draft, thing);
+        Self::seen(draft, thing);
         draft.status.drift = None;
         draft.set(SYNCED, Truth::True, "InSync", "what is declared is in AWS");
         if self.settings.policy == Policy::Suspend {

@@ -5,7 +5,19 @@ use aws_wire::{Error, Kind};
 use crate::cloud::{CloudError, Fault};
 
 pub(crate) fn cloud_error(error: Error) -> CloudError {
+    // Cloud Control's words for "not now".
+    let passes = matches!(
+        error.code.as_deref(),
+        Some(
+            "ConcurrentOperationException"
+                | "NotStabilizedException"
+                | "HandlerInternalFailureException"
+                | "ServiceInternalErrorException"
+                | "NetworkFailureException"
+        )
+    );
     let fault = match error.kind {
+        _ if passes => Fault::Unavailable,
         Kind::Throttled => Fault::Throttled,
         Kind::Precondition => Fault::Precondition,
         Kind::Conflict => Fault::Conflict,

@@ -132,7 +132,7 @@ impl CloudError {
 pub type CloudResult<T> = Result<T, CloudError>;
 
 /// What can be done to the things of one kind of object.
-pub trait Cloud<K>: Send + Sync + 'static {
+pub trait Cloud<K>: Send + Sync {
     /// The thing that goes by the object's name, whoever made it. `None` where names mean nothing.
     fn find(&self, object: &K) -> impl Future<Output = CloudResult<Option<Thing>>> + Send;
 

@@ -45,12 +45,12 @@ fn what_is_removed_from_the_declaration_is_sent_as_empty() {
 
 #[test]
 fn what_only_aws_sets_is_not_in_the_document() {
-    let answer = br#"<DistributionTenant><Id>dt_1</Id><DistributionId>E1</DistributionId><Name>acme</Name>
+    let answer = br"<DistributionTenant><Id>dt_1</Id><DistributionId>E1</DistributionId><Name>acme</Name>
         <Arn>arn:aws:cloudfront::1:distribution-tenant/dt_1</Arn>
         <Domains><member><Domain>a.example.com</Domain><Status>active</Status></member></Domains>
         <ConnectionGroupId>cg_default</ConnectionGroupId><CreatedTime>2026-01-01T00:00:00Z</CreatedTime>
         <LastModifiedTime>2026-01-01T00:00:00Z</LastModifiedTime><Enabled>true</Enabled><Status>Deployed</Status>
-        <Tags><Items><Tag><Key>driftline.dev/owner</Key><Value>uid-1</Value></Tag></Items></Tags></DistributionTenant>"#;
+        <Tags><Items><Tag><Key>driftline.dev/owner</Key><Value>uid-1</Value></Tag></Items></Tags></DistributionTenant>";
     let root = Element::parse(answer).unwrap();
     let object = tenant(r#"{"distributionId": "E1", "domains": [{"domain": "a.example.com"}]}"#);
     let found = object.compare(&object.desired().unwrap(), &document_of(&root).unwrap(), None, &[]);

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub enum ClusterError {
 
 /// Every write is on the condition that the object still is as it was read: a decision about something else than
 /// what is there is never carried out.
-pub trait Cluster<K>: Send + Sync + 'static {
+pub trait Cluster<K>: Send + Sync {
     fn add_finalizer(&self, object: &K) -> impl Future<Output = Result<K, ClusterError>> + Send;
 
     fn remove_finalizer(&self, object: &K) -> impl Future<Output = Result<(), ClusterError>> + Send;
@@ -104,13 +104,17 @@ impl<K: Managed> Cluster<K> for KubeCluster {
         whole.set_status(status.clone());
         whole.meta_mut().managed_fields = None;
         self.count(Written::Status);
-        let answer = self.api(object).replace_status(&object.name_any(), &Default::default(), &whole).await;
+        let answer = self.api(object).replace_status(&object.name_any(), &PostParams::default(), &whole).await;
         answer.map_err(cluster_error)
     }
 
     async fn tell(&self, object: &K, note: Note) {
         let type_ = if note.warning { EventType::Warning } else { EventType::Normal };
-        let (reason, action) = (note.reason.to_owned(), "Reconcile".to_owned());
+        // The recorder counts an event again that it has told before, whatever its note says now. So the note is part
+        // of what makes two events one.
+        let action = format!("Reconcile/{:08x}", digest(&note.text));
+        let reason = note.reason.to_owned();
+        tracing::info!(kind = K::KIND.name(), namespace = object.namespace(), name = object.name_any(), reason, "told");
         let event = Event { type_, reason, note: Some(noted(note.text)), action, secondary: None };
         self.count(Written::Event);
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
@@ -120,10 +124,15 @@ impl<K: Managed> Cluster<K> for KubeCluster {
     }
 }
 
+/// A short name for a text; FNV-1a.
+fn digest(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 fn cluster_error(error: kube::Error) -> ClusterError {
-    match &error {
+    match error {
         kube::Error::Api(status) if status.code == 409 => ClusterError::Conflict,
         kube::Error::Api(status) if status.code == 404 => ClusterError::Gone,
-        _ => ClusterError::Other(error.to_string()),
+        error => ClusterError::Other(error.to_string()),
     }
 }

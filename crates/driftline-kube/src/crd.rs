@@ -2,6 +2,7 @@
 //!
 //! A `DistributionTenant` takes the manifests of the operator that this one follows, with another `apiVersion`.
 
+#![expect(clippy::duplicated_attributes, reason = "columns of two kinds look alike")]
 #![expect(unreachable_pub, reason = "the derive of `KubeSchema` makes a second type inside of a function")]
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -55,13 +56,13 @@ pub struct DistributionTenantSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customizations: Option<Customizations>,
     /// A certificate that CloudFront is to ask for. It is requested; an issued one is kept, and attaching it is not
-    /// done here (see the condition CertificateReady).
+    /// done here (see the condition `CertificateReady`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_certificate_request: Option<ManagedCertificateRequest>,
     /// Tags of the tenant. They are written and not read back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Tag>,
-    /// DNS records for the domains. Accepted and not acted on (see the condition DNSReady).
+    /// DNS records for the domains. Accepted and not acted on (see the condition `DNSReady`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<Dns>,
 }
@@ -268,13 +269,13 @@ pub struct Status {
     /// The version of the thing that was last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub e_tag: Option<String>,
-    /// What AWS calls the tenant's state: Deployed or InProgress.
+    /// What AWS calls the tenant's state: `Deployed` or `InProgress`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant_status: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
-    /// True while drift is there, and under suspend, where nobody looks (see the condition DriftChecked).
+    /// True while drift is there, and under suspend, where nobody looks (see the condition `DriftChecked`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift_detected: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

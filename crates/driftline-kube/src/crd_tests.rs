@@ -32,7 +32,7 @@ fn a_definition_reads_back_from_its_yaml() {
 /// Every field that the operator we follow has, as its users write it; only `apiVersion` is another.
 #[test]
 fn a_manifest_of_the_original_is_read_whole() {
-    let manifest = r#"
+    let manifest = r"
 apiVersion: driftline.dev/v1alpha1
 kind: DistributionTenant
 metadata:
@@ -68,7 +68,7 @@ spec:
     hostedZoneId: Z1
     ttl: 60
     assumeRoleArn: arn:aws:iam::123456789012:role/dns
-"#;
+";
     let written: serde_json::Value = serde_saphyr::from_str(manifest).unwrap();
     let read: DistributionTenant = serde_saphyr::from_str(manifest).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap()["spec"], written["spec"]);

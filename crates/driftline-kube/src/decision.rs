@@ -141,6 +141,7 @@ impl Decision {
 }
 
 /// The table. Deletion comes first: it raises the generation, and must not be taken for a change of the declaration.
+#[expect(clippy::match_same_arms, reason = "it is a table: its rows are in the order in which they are read")]
 pub fn decide(situation: &Situation) -> Decision {
     let sides = Sides {
         generation_observed: situation.generation_observed,

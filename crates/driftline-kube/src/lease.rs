@@ -140,7 +140,6 @@ impl Leadership {
             let fresh = Lease {
                 metadata: ObjectMeta { name: Some(self.options.name.clone()), ..ObjectMeta::default() },
                 spec: Some(self.spec(&LeaseSpec::default(), true)),
-                ..Lease::default()
             };
             self.count();
             return match self.api.create(&PostParams::default(), &fresh).await {

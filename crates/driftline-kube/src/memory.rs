@@ -77,9 +77,9 @@ impl World {
         }
     }
 
-    fn next_etag(&mut self) -> Option<String> {
+    fn next_etag(&mut self) -> String {
         self.version += 1;
-        Some(format!("etag-{}", self.version))
+        format!("etag-{}", self.version)
     }
 
     fn put(&mut self, id: &str, document: &Value) -> Option<Thing> {
@@ -98,7 +98,7 @@ impl World {
             }
         }
         thing.document = document;
-        thing.etag = etag;
+        thing.etag = Some(etag);
         if slow > 0 {
             thing.live = Live::InProgress;
             self.settling.insert(id.to_owned(), slow);
@@ -111,7 +111,7 @@ impl World {
         let id = self.names[name].clone();
         let etag = self.next_etag();
         if let Some(thing) = self.tenants.get_mut(&id) {
-            thing.etag = etag;
+            thing.etag = Some(etag);
             if let Value::Object(members) = &mut thing.document {
                 change(members);
             }
@@ -173,7 +173,7 @@ impl Cloud<DistributionTenant> for &Memory {
         let thing = Thing {
             arn: Some(format!("arn:aws:cloudfront::1:distribution-tenant/{id}")),
             id: id.clone(),
-            etag,
+            etag: Some(etag),
             live: Live::Present,
             state: None,
             owner: object.uid(),

@@ -256,7 +256,7 @@ impl Metrics {
         }
     }
 
-    /// In the text format of OpenMetrics.
+    /// In the text format of `OpenMetrics`.
     pub fn text(&self, now: Timestamp) -> String {
         if let Ok(watched) = self.watched.lock() {
             for kind in [Kind::DistributionTenant, Kind::AwsResource] {

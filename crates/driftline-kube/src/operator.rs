@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use driftline_core::StreamId;
-use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ListParams, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{Predicate as _, WatchStreamExt as _, predicates, watcher};
+use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Client, ResourceExt as _};
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -246,15 +246,15 @@ async fn control(
     let mut running = Vec::new();
     let mut listings: Vec<Listing> = Vec::new();
     for place in places {
-        let (store, one) = controller::<DistributionTenant, _>(&shared, place, tenants.clone());
-        listings.push(listing(store));
+        let (listing, one) = controller::<DistributionTenant, _>(&shared, place, tenants.clone());
+        listings.push(listing);
         running.push(tokio::spawn(one));
-        let (store, one) = controller::<AwsResource, _>(&shared, place, resources.clone());
-        listings.push(listing(store));
+        let (listing, one) = controller::<AwsResource, _>(&shared, place, resources.clone());
+        listings.push(listing);
         running.push(tokio::spawn(one));
     }
     for listing in &listings {
-        (listing.ready)().await;
+        until(listing.listed.clone()).await;
     }
     ready.set(true);
     tracing::info!("all objects are listed");
@@ -271,21 +271,17 @@ async fn control(
     Ok(())
 }
 
-/// All objects of a controller.
+/// Adds all objects of a controller.
+type Entries = Box<dyn Fn(&mut BTreeSet<Entry>) + Send + Sync>;
+
+/// All objects of a controller, and whether they have been listed.
 struct Listing {
-    entries: Box<dyn Fn(&mut BTreeSet<Entry>) + Send + Sync>,
-    ready: Box<dyn Fn() -> futures_util::future::BoxFuture<'static, ()> + Send + Sync>,
+    entries: Entries,
+    listed: watch::Receiver<bool>,
 }
 
-fn listing<K: Managed>(store: Store<K>) -> Listing {
-    let waiting = store.clone();
-    Listing {
-        entries: Box::new(move |all| all.extend(store.state().iter().map(|object| Entry::of(&**object)))),
-        ready: Box::new(move || {
-            let store = waiting.clone();
-            async move { drop(store.wait_until_ready().await) }.boxed()
-        }),
-    }
+fn entries<K: Managed>(store: Store<K>) -> Entries {
+    Box::new(move |all| all.extend(store.state().iter().map(|object| Entry::of(&**object))))
 }
 
 /// A little longer than the time in which every object is looked at again.
@@ -305,7 +301,9 @@ async fn flush(
             () = until(stopped.clone()) => true,
         };
         let mut objects = BTreeSet::new();
-        listings.iter().for_each(|listing| (listing.entries)(&mut objects));
+        for listing in &listings {
+            (listing.entries)(&mut objects);
+        }
         if let Some(observation) = ledger.close(&objects, &mut known, clock()) {
             let sink = sink.clone();
             let resources = observation.resources.len();
@@ -356,19 +354,26 @@ fn controller<K, C>(
     shared: &Shared,
     namespace: Option<&String>,
     context: Arc<Context<C, KubeCluster>>,
-) -> (Store<K>, impl Future<Output = ()> + Send + 'static)
+) -> (Listing, impl Future<Output = ()> + Send + 'static)
 where
-    K: Managed + kube::Resource<DynamicType = ()>,
-    C: Cloud<K>,
+    K: Managed,
+    C: Cloud<K> + 'static,
 {
     let (store, writer) = reflector::store();
+    // A store wakes only one of those who wait for it, and that is its controller.
+    let (listing, listed) = watch::channel(false);
     // Its own writes to the status do not wake it: only what the user changes does.
     let stream = watcher(api::<K>(&shared.client, namespace), watcher::Config::default())
         .default_backoff()
         .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer)
+        .inspect_ok(move |event| {
+            if matches!(event, watcher::Event::InitDone) {
+                listing.send_replace(true);
+            }
+        })
         .touched_objects()
-        .predicate_filter(predicates::generation.combine(predicates::annotations), Default::default());
+        .predicate_filter(predicates::generation.combine(predicates::annotations), PredicateConfig::default());
     let objects = store.clone();
     let of_namespace = tokio_stream(shared.changed.subscribe()).flat_map(move |name| {
         let all = objects.state();
@@ -400,7 +405,7 @@ where
         )
         .map_err(|error| tracing::debug!(%error, "watching"))
         .for_each(|_| std::future::ready(()));
-    (store, running)
+    (Listing { entries: entries(store), listed }, running)
 }
 
 /// The names that are sent; who was too slow for some goes on with the next.

@@ -32,14 +32,15 @@ pub struct Next(pub Option<Duration>);
 /// What one reconcile works with.
 pub(crate) struct Work<'c, K, C, W> {
     pub context: &'c Context<C, W>,
-    pub object: K,
+    /// Always as it was last written.
+    pub object: &'c mut K,
     pub status: Status,
     pub settings: Settings,
     pub now: Timestamp,
 }
 
 /// Reconciles an object. Whatever happens is counted, and told where it should be.
-pub async fn reconcile<K, C, W>(context: &Context<C, W>, object: K, namespace: &BTreeMap<String, String>) -> Next
+pub async fn reconcile<K, C, W>(context: &Context<C, W>, mut object: K, namespace: &BTreeMap<String, String>) -> Next
 where
     K: Managed,
     C: Cloud<K>,
@@ -47,7 +48,7 @@ where
 {
     let begin = tokio::time::Instant::now();
     let key = key(&object);
-    let (next, outcome) = match attempt(context, object.clone(), namespace).await {
+    let (next, outcome) = match attempt(context, &mut object, namespace).await {
         Ok(next) => {
             context.succeeded(&key);
             (next, Outcome::Done)
@@ -68,7 +69,7 @@ pub fn key<K: Managed>(object: &K) -> String {
 
 async fn attempt<K, C, W>(
     context: &Context<C, W>,
-    mut object: K,
+    object: &mut K,
     namespace: &BTreeMap<String, String>,
 ) -> Result<Next, Trouble>
 where
@@ -80,11 +81,11 @@ where
     let held = object.finalizers().iter().any(|one| one == FINALIZER);
     let deleting = object.meta().deletion_timestamp.is_some();
     if deleting && !held {
-        forget(context, &object);
+        forget(context, object);
         return Ok(Next(None));
     }
     let refused = |reason, message| Trouble::Refused { reason, message };
-    let settings = match Settings::of(&object, namespace, context.defaults) {
+    let settings = match Settings::of(object, namespace, context.defaults) {
         Ok(settings) => settings,
         // What is deleted is deleted, whatever the annotations say.
         Err(_) if deleting => Settings { policy: Policy::Suspend, ignore: Vec::new(), resync: context.defaults.resync },
@@ -99,11 +100,11 @@ where
         if !context.fence.holds() {
             return Err(Trouble::NotLeader);
         }
-        object = context.cluster.add_finalizer(&object).await?;
+        *object = context.cluster.add_finalizer(object).await?;
     }
     let status = object.status().cloned().unwrap_or_default();
-    let sight = look(context, &object, &status, Some(&desired), false).await?;
-    let judged = judge(&object, &status, &settings, &desired, &sight);
+    let sight = look(context, object, &status, Some(&desired), false).await?;
+    let judged = judge(object, &status, &settings, &desired, &sight);
     let work = Work { context, object, status, settings, now };
     work.carry_out(judged, sight).await
 }
@@ -115,7 +116,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         tracing::debug!(kind = K::KIND.name(), namespace, name, decision = ?judged.decision, "decided");
         if sight.pending.is_none() && !judged.situation.deleting {
             if let Some(ledger) = &self.context.ledger {
-                ledger.saw(&self.object, sight.thing.as_ref());
+                ledger.saw(&*self.object, sight.thing.as_ref());
             }
             if let (true, Some(thing)) = (sight.foreign, &sight.thing) {
                 self.take_over(thing).await?;
@@ -158,13 +159,13 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         if !self.context.fence.holds() {
             return Err(Trouble::NotLeader);
         }
-        self.object = self.context.cluster.write_status(&self.object, &status).await?;
+        *self.object = self.context.cluster.write_status(&*self.object, &status).await?;
         self.status = status;
         Ok(())
     }
 
     pub(crate) async fn tell(&self, warning: bool, reason: &'static str, text: String) {
-        self.context.cluster.tell(&self.object, Note { warning, reason, text }).await;
+        self.context.cluster.tell(&*self.object, Note { warning, reason, text }).await;
     }
 
     /// The next look, when all is well.
@@ -189,7 +190,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
 
     async fn take_over(&mut self, thing: &Thing) -> Result<(), Trouble> {
         if self.object.uid() != thing.owner {
-            self.context.write(Operation::Claim, self.context.cloud.claim(&self.object, thing)).await?;
+            self.context.write(Operation::Claim, self.context.cloud.claim(&*self.object, thing)).await?;
         }
         self.tell(false, "Adopted", format!("took over `{}`", thing.arn.as_deref().unwrap_or(&thing.id))).await;
         Ok(())
@@ -235,7 +236,7 @@ where
         Trouble::Cloud(error) if error.fault.passes() => {
             let times = context.failed(&key);
             tracing::debug!(object = key, times, fault = error.fault.name(), "trying again");
-            let after = backoff(Duration::from_secs(1), times, Duration::from_secs(60));
+            let after = backoff(Duration::from_secs(1), times, Duration::from_mins(1));
             let after = after.max(error.retry_after.unwrap_or_default());
             if times >= PATIENCE {
                 not_checked(context, object, &error).await;
@@ -288,7 +289,7 @@ async fn refuse<K: Managed, C: Cloud<K>, W: Cluster<K>>(
 ) -> Next {
     let times = context.failed(&key(object));
     let resync = Settings::of(object, namespace, context.defaults).map_or(context.defaults.resync, |one| one.resync);
-    let next = again(backoff(POLL, times, Duration::from_secs(600)).min(resync.max(POLL)));
+    let next = again(backoff(POLL, times, Duration::from_mins(10)).min(resync.max(POLL)));
     let now = (context.clock)();
     let before = object.status().cloned().unwrap_or_default();
     let was =

@@ -69,7 +69,7 @@ impl Scene {
     }
 
     async fn once_at(&self, clock: fn() -> Timestamp) -> Option<Duration> {
-        let defaults = Defaults { policy: self.policy, resync: Duration::from_secs(300) };
+        let defaults = Defaults { policy: self.policy, resync: Duration::from_mins(5) };
         let metrics = Metrics::default();
         let context = Context::new(&self.memory, &self.memory, metrics, defaults, clock, Fence::open(), None);
         let object = self.world(|world| world.object.clone())?;
@@ -445,6 +445,8 @@ async fn live_through(scene: &Scene) {
     scene.settle().await;
     scene.lose();
     scene.settle().await;
+    scene.delete();
+    scene.settle().await;
 }
 
 #[tokio::test]
@@ -519,7 +521,7 @@ async fn no_second_process_writes_on_what_the_first_has_read() {
     scene.drift();
     scene.edit(|spec| spec.enabled = false);
     // The cache of this one is behind: it sees drift where the user has declared it meanwhile.
-    let defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_secs(300) };
+    let defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_mins(5) };
     let context = Context::new(&scene.memory, &scene.memory, Metrics::default(), defaults, clock, Fence::open(), None);
     reconcile(&context, stale, &BTreeMap::new()).await;
     assert_eq!(scene.writes(), ["create"], "the object was not what it was decided on");
@@ -532,7 +534,7 @@ async fn no_second_process_writes_on_what_the_first_has_read() {
 #[tokio::test]
 async fn who_does_not_lead_writes_nothing() {
     let scene = Scene::new(Policy::Enforce);
-    let defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_secs(300) };
+    let defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_mins(5) };
     let fence = Fence::new(|| false);
     let context = Context::new(&scene.memory, &scene.memory, Metrics::default(), defaults, clock, fence, None);
     let object = scene.world(|world| world.object.clone()).unwrap();

@@ -177,3 +177,92 @@ fn function_in(value: &Value) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::crd::AwsResourceSpec;
+
+    fn resource(kind: &str, properties: &str) -> AwsResource {
+        let spec = AwsResourceSpec {
+            type_name: kind.into(),
+            properties: serde_json::from_str(properties).unwrap(),
+            region: None,
+            drift_policy: None,
+            ignore: Vec::new(),
+        };
+        let mut object = AwsResource::new("one", spec);
+        object.metadata.uid = Some("0e3a3f52-9a54-4c9f-8d0e-0d8c4f5b6a71".into());
+        object
+    }
+
+    fn value(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn paths(found: &Found) -> Vec<String> {
+        found.changes.iter().map(|change| change.path.to_string()).collect()
+    }
+
+    #[test]
+    fn only_what_is_declared_is_compared_and_other_forms_are_the_same() {
+        let object = resource("AWS::SQS::Queue", r#"{"QueueName":"q","VisibilityTimeout":"60"}"#);
+        let desired = object.desired().unwrap();
+        let live = value(r#"{"QueueName":"q","VisibilityTimeout":60,"Arn":"arn:aws:sqs:x","DelaySeconds":0}"#);
+        assert!(object.compare(&desired, &live, None, &[]).is_same());
+        let live = value(r#"{"QueueName":"q","VisibilityTimeout":30}"#);
+        assert_eq!(paths(&object.compare(&desired, &live, None, &[])), ["/VisibilityTimeout"]);
+    }
+
+    #[test]
+    fn a_property_that_is_declared_no_more_is_a_difference_until_it_was_written() {
+        let object = resource("AWS::SQS::Queue", r#"{"QueueName":"q"}"#);
+        let desired = object.desired().unwrap();
+        let applied = value(r#"{"QueueName":"q","DelaySeconds":5}"#);
+        let live = value(r#"{"QueueName":"q","DelaySeconds":5,"Arn":"arn:x"}"#);
+        assert_eq!(paths(&object.compare(&desired, &live, Some(&applied), &[])), ["/DelaySeconds"]);
+        assert!(object.compare(&desired, &live, Some(&desired), &[]).is_same());
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_compared_with_what_was_written_and_kept_sealed() {
+        let kind = "AWS::RDS::DBInstance";
+        let object = resource(kind, r#"{"DBInstanceIdentifier":"db","MasterUserPassword":"one"}"#);
+        let live = value(r#"{"DBInstanceIdentifier":"db"}"#);
+        let desired = object.desired().unwrap();
+        let applied = object.sealed(&desired);
+        assert!(!applied.to_json().contains("one"));
+        assert!(object.compare(&desired, &live, Some(&applied), &[]).is_same());
+        let changed = resource(kind, r#"{"DBInstanceIdentifier":"db","MasterUserPassword":"two"}"#);
+        let found = changed.compare(&changed.desired().unwrap(), &live, Some(&applied), &[]);
+        assert_eq!(paths(&found), ["/MasterUserPassword"]);
+        let sealed = changed.sealed(&changed.desired().unwrap());
+        assert!(!changed.compare(&sealed, &applied, Some(&applied), &[]).is_same());
+    }
+
+    #[test]
+    fn a_declaration_that_nobody_can_act_on_says_why() {
+        for (kind, properties, why) in [
+            ("AWS::SQS::Qeue", "{}", "no schema"),
+            ("aws::sqs::queue", "{}", "AWS writes it `AWS::SQS::Queue`"),
+            ("AWS::SQS::Queue", r#"{"KmsMasterKeyId":{"Ref":"Key"}}"#, "`Ref`"),
+            ("AWS::SQS::Queue", r#"{"QueueName":{"Fn::Sub":"${X}"}}"#, "`Fn::Sub`"),
+        ] {
+            let error = resource(kind, properties).desired().unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_ignored_place_does_not_count_and_is_kept() {
+        let object = resource("AWS::SQS::Queue", r#"{"QueueName":"q","VisibilityTimeout":60,"DelaySeconds":1}"#);
+        let ignore = IgnoreRule { path: "/DelaySeconds".parse().unwrap(), reason: "x".into(), origin: "spec.ignore" };
+        let live = value(r#"{"QueueName":"q","VisibilityTimeout":30,"DelaySeconds":9}"#);
+        let desired = object.desired().unwrap();
+        let found = object.compare(&desired, &live, None, &[ignore]);
+        assert_eq!(paths(&found), ["/VisibilityTimeout"]);
+        let written = driftline_core::compare::apply(&desired, &found.kept);
+        assert_eq!(written, value(r#"{"QueueName":"q","VisibilityTimeout":60,"DelaySeconds":9}"#));
+    }
+}

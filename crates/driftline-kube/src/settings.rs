@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::crd::{DistributionTenant, DistributionTenantSpec};
 
-    const DEFAULTS: Defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_secs(300) };
+    const DEFAULTS: Defaults = Defaults { policy: Policy::Enforce, resync: Duration::from_mins(5) };
 
     fn object(annotations: &[(&str, &str)]) -> DistributionTenant {
         let mut object = DistributionTenant::new("acme", DistributionTenantSpec::default());
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn times_are_read_as_people_write_them_and_scattered() {
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
         for bad in ["", "5", "m", "0s", "5d", "-5m", "99999999999999999999h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }

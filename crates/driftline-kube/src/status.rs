@@ -113,7 +113,11 @@ fn field<K: Managed>(object: &K, change: &Change) -> DriftField {
         expected = expected.map(|_| Value::from("sealed"));
         actual = actual.map(|_| Value::from("changed"));
     }
-    DriftField { path: change.path.to_string(), expected: expected.map(shortened), actual: actual.map(shortened) }
+    DriftField {
+        path: change.path.to_string(),
+        expected: expected.as_ref().map(shortened),
+        actual: actual.as_ref().map(shortened),
+    }
 }
 
 /// A value at its place, with the secrets in it sealed.
@@ -126,10 +130,10 @@ fn sealed_at<K: Managed>(object: &K, path: &Pointer, value: &Value) -> Value {
     path.find(&object.sealed(&around)).cloned().unwrap_or_else(|| Value::from("sealed"))
 }
 
-fn shortened(value: Value) -> serde_json::Value {
+fn shortened(value: &Value) -> serde_json::Value {
     let text = value.to_json();
     if text.chars().count() <= LONGEST_VALUE {
-        return serde_json::to_value(&value).unwrap_or_default();
+        return serde_json::to_value(value).unwrap_or_default();
     }
     let start: String = text.chars().take(LONGEST_VALUE).collect();
     serde_json::Value::String(format!("{start}… ({} more)", text.chars().count() - LONGEST_VALUE))

@@ -121,7 +121,7 @@ impl Managed for DistributionTenant {
                 message: "spec.dns is accepted and not acted on: make the DNS records of the domains yourself",
             });
         }
-        if self.spec.managed_certificate_request.is_some() && !names_certificate(&self.spec.customizations) {
+        if self.spec.managed_certificate_request.is_some() && !names_certificate(self.spec.customizations.as_ref()) {
             remarks.push(Remark {
                 about: "CertificateReady",
                 reason: "NotFollowed",
@@ -133,8 +133,8 @@ impl Managed for DistributionTenant {
     }
 }
 
-fn names_certificate(customizations: &Option<Customizations>) -> bool {
-    customizations.as_ref().is_some_and(|them| them.certificate.is_some())
+fn names_certificate(customizations: Option<&Customizations>) -> bool {
+    customizations.is_some_and(|them| them.certificate.is_some())
 }
 
 /// Whether a certificate that is attached is CloudFront's own doing.

@@ -59,7 +59,8 @@ mod with_kube {
             user_agent: concat!("driftline-operator/", env!("CARGO_PKG_VERSION")).to_owned(),
         };
         if args.dry_run {
-            let planned = service::dry_run(&connections, defaults, &args.namespace, clock).map_err(told)?;
+            let planned =
+                service::dry_run(&connections, defaults, &args.namespace, clock).map_err(|error| told(&error))?;
             return settings.printer.print(&Plan(planned));
         }
         log(&settings);
@@ -83,7 +84,7 @@ mod with_kube {
             clock,
             store,
         };
-        service::serve(&connections, options).map_err(told)
+        service::serve(&connections, options).map_err(|error| told(&error))
     }
 
     fn print_definitions() -> CommandResult<()> {
@@ -132,8 +133,8 @@ mod with_kube {
         let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
     }
 
-    fn told(error: ServiceError) -> CommandError {
-        let hint = match &error {
+    fn told(error: &ServiceError) -> CommandError {
+        let hint = match error {
             ServiceError::Operator(OperatorError::NoDefinition { .. }) => {
                 Some("install them: driftline operator crds | kubectl apply -f -")
             }
@@ -146,7 +147,7 @@ mod with_kube {
             ServiceError::Aws(_) => Some("the usual settings of AWS hold: AWS_PROFILE, AWS_REGION, ~/.aws/config"),
             _ => None,
         };
-        let told = CommandError::because("the operator ended", &error);
+        let told = CommandError::because("the operator ended", error);
         match hint {
             Some(hint) => told.hint(hint),
             None => told,
