@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::cloud::{Cloud, Dismantled, Thing, Written};
 use crate::cluster::Cluster;
-use crate::crd::{Corrections, Drift, DriftField, Overwritten};
+use crate::crd::{Corrections, Drift, DriftField, Overwritten, Pending};
 use crate::decision::{Live, Policy};
 use crate::look::{Judged, is_there_already};
 use crate::managed::Managed;
@@ -258,11 +258,12 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         Ok(self.next(thing))
     }
 
-    pub(crate) async fn leave(mut self, thing: Option<&Thing>, pending: bool) -> Result<Next, Trouble> {
+    pub(crate) async fn leave(mut self, thing: Option<&Thing>, pending: Option<Pending>) -> Result<Next, Trouble> {
         let mut draft = self.draft();
+        let working = pending.is_some();
+        draft.status.pending = pending;
         if let Some(thing) = thing {
             Self::seen(&mut draft, thing);
-            draft.status.pending = None;
         }
         draft.status.observed_generation = self.object.meta().generation;
         draft.status.drift = None;
@@ -278,15 +279,21 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
         self.write(draft).await?;
         self.context.metrics.seen(&key(&*self.object), K::KIND);
-        match (pending, thing) {
+        match (working, thing) {
             (true, _) => Ok(Next(Some(POLL))),
             (_, Some(thing)) => Ok(self.next(thing)),
             _ => Ok(self.resync()),
         }
     }
 
-    pub(crate) async fn wait(mut self, judged: &Judged, thing: Option<&Thing>) -> Result<Next, Trouble> {
+    pub(crate) async fn wait(
+        mut self,
+        judged: &Judged,
+        thing: Option<&Thing>,
+        pending: Option<Pending>,
+    ) -> Result<Next, Trouble> {
         let mut draft = self.draft();
+        draft.status.pending = pending;
         if let Some(thing) = thing {
             draft.status.id = Some(thing.id.clone());
             draft.status.tenant_status.clone_from(&thing.state);

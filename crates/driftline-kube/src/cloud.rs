@@ -41,7 +41,8 @@ pub enum Written {
 /// How far a request is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
-    Working,
+    /// Not done; what to ask after from now on, where that is something else.
+    Working(Option<Pending>),
     /// It is done; this is the thing's id, if there is one.
     Done(Option<String>),
     /// It failed, or was never heard of.

@@ -21,6 +21,7 @@ pub struct CloudControl {
 
 /// A request as Cloud Control tells of it.
 struct Event {
+    operation: String,
     status: String,
     token: String,
     identifier: Option<String>,
@@ -90,6 +91,7 @@ fn event(answer: &Json) -> CloudResult<Event> {
     let event = &answer["ProgressEvent"];
     let text = |name: &str| event[name].as_str().map(ToOwned::to_owned);
     Ok(Event {
+        operation: text("Operation").unwrap_or_default(),
         status: text("OperationStatus").ok_or_else(|| malformed("it has no OperationStatus"))?,
         token: text("RequestToken").ok_or_else(|| malformed("it has no RequestToken"))?,
         identifier: text("Identifier"),
@@ -117,7 +119,10 @@ fn progress(event: &Event) -> Progress {
             let message = format!("cloudcontrolapi: {code}: {}", event.message);
             Progress::Failed(CloudError { reason, ..CloudError::new(fault, message) })
         }
-        _ => Progress::Working,
+        _ => {
+            let operation = if event.operation.is_empty() { "UPDATE" } else { &event.operation };
+            Progress::Working(Some(Pending { operation: operation.to_owned(), token: event.token.clone() }))
+        }
     }
 }
 
@@ -176,7 +181,7 @@ impl Cloud<AwsResource> for CloudControl {
         };
         match progress(&event) {
             Progress::Done(_) => Ok(Dismantled::Deleted),
-            Progress::Working => Ok(Dismantled::Pending(Pending { operation: "DELETE".into(), token: event.token })),
+            Progress::Working(_) => Ok(Dismantled::Pending(Pending { operation: "DELETE".into(), token: event.token })),
             Progress::Failed(error) if error.fault == Fault::NotFound => Ok(Dismantled::Deleted),
             Progress::Failed(error) => Err(error),
         }
@@ -189,7 +194,18 @@ impl Cloud<AwsResource> for CloudControl {
             };
             return Ok(progress(&self.issue_create(object, token, document).await?));
         }
-        let event = self.request(object, "GetResourceRequestStatus", json!({"RequestToken": pending.token})).await?;
+        let asked = self.ask(object, "GetResourceRequestStatus", json!({"RequestToken": pending.token})).await;
+        let event = match asked {
+            Ok(answer) => event(&answer)?,
+            // AWS forgets requests after a week. What became of it is seen by looking, if there is something to look at.
+            Err(error) if error.code.as_deref() == Some("RequestTokenNotFoundException") => {
+                return Ok(match object.status.as_ref().and_then(|status| status.id.clone()) {
+                    Some(_) => Progress::Done(None),
+                    None => Progress::Failed(CloudError::new(Fault::NotFound, error)),
+                });
+            }
+            Err(error) => return Err(cloud_error(error)),
+        };
         match progress(&event) {
             Progress::Failed(error) if pending.operation == "DELETE" && error.fault == Fault::NotFound => {
                 Ok(Progress::Done(None))
@@ -217,7 +233,7 @@ async fn written(
             },
             None => Err(malformed("a request that is done names no resource")),
         },
-        Progress::Working => Ok(Written::Pending(Pending { operation: operation.into(), token: event.token })),
+        Progress::Working(_) => Ok(Written::Pending(Pending { operation: operation.into(), token: event.token })),
     }
 }
 

@@ -214,6 +214,8 @@ pub enum DnsProvider {
     printcolumn(name = "ID", type_ = "string", json_path = ".status.id"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[x_kube(validation = Rule::new("has(self.region) == has(oldSelf.region)")
+    .message("another region is another resource: make a new object"))]
 #[serde(rename_all = "camelCase")]
 pub struct AwsResourceSpec {
     /// The type, as CloudFormation writes it, e.g. `AWS::SQS::Queue`.

@@ -26,6 +26,8 @@ pub mod plan;
 pub mod reconcile;
 #[cfg(test)]
 mod reconcile_tests;
+#[cfg(test)]
+mod requests_tests;
 pub mod resource;
 pub mod serve;
 pub mod service;

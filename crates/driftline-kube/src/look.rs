@@ -53,7 +53,7 @@ pub async fn look<K: Managed, C: Cloud<K>, W>(
             return Ok(working);
         }
         match context.call(Operation::Poll, context.cloud.poll(object, pending, desired)).await? {
-            Progress::Working => return Ok(working),
+            Progress::Working(other) => return Ok(Sight { pending: other.or(working.pending), ..working }),
             Progress::Done(made) => id = made.or(id),
             Progress::Failed(error) => return Err(Trouble::Ended(error)),
         }

@@ -10,7 +10,7 @@ use driftline_core::StreamId;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ListParams, PartialObjectMeta};
-use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::controller::{self, Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Client, ResourceExt as _};
@@ -246,10 +246,10 @@ async fn control(
     let mut running = Vec::new();
     let mut listings: Vec<Listing> = Vec::new();
     for place in places {
-        let (listing, one) = controller::<DistributionTenant, _>(&shared, place, tenants.clone());
+        let (listing, one) = control_kind::<DistributionTenant, _>(&shared, place, tenants.clone());
         listings.push(listing);
         running.push(tokio::spawn(one));
-        let (listing, one) = controller::<AwsResource, _>(&shared, place, resources.clone());
+        let (listing, one) = control_kind::<AwsResource, _>(&shared, place, resources.clone());
         listings.push(listing);
         running.push(tokio::spawn(one));
     }
@@ -350,7 +350,7 @@ fn watch_namespaces(
     (store, changed, watching)
 }
 
-fn controller<K, C>(
+fn control_kind<K, C>(
     shared: &Shared,
     namespace: Option<&String>,
     context: Arc<Context<C, KubeCluster>>,
@@ -380,6 +380,7 @@ where
         let its = all.into_iter().filter(move |object| object.namespace().as_ref() == Some(&name));
         futures_util::stream::iter(its.map(|object| ObjectRef::from_obj(&*object)).collect::<Vec<_>>())
     });
+    let metrics = context.metrics.clone();
     let (namespaces, permits, stopped) =
         (shared.namespaces.clone(), shared.permits.clone(), shared.stopped.subscribe());
     let running = Controller::for_stream(stream, store.clone())
@@ -403,8 +404,18 @@ where
             |_, _, _| Action::requeue(Duration::from_secs(5)),
             context,
         )
-        .map_err(|error| tracing::debug!(%error, "watching"))
-        .for_each(|_| std::future::ready(()));
+        .for_each(move |ended| {
+            match ended {
+                // It went without our finalizer: somebody took that away.
+                Err(controller::Error::ObjectNotFound(object)) => {
+                    let namespace = object.namespace.unwrap_or_default();
+                    metrics.gone(&format!("{}/{namespace}/{}", K::KIND.name(), object.name));
+                }
+                Err(error) => tracing::debug!(%error, "watching"),
+                Ok(_) => {}
+            }
+            std::future::ready(())
+        });
     (Listing { entries: entries(store), listed }, running)
 }
 

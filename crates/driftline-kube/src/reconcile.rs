@@ -133,9 +133,9 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
             (Decision::ApplyOverDrift, Some(thing)) => self.apply(&judged, thing, true).await,
             (Decision::Correct, Some(thing)) => self.correct(&judged, thing).await,
             (Decision::ReportDrift, Some(thing)) => self.report(&judged, &thing).await,
-            (Decision::Leave, thing) => self.leave(thing.as_ref(), sight.pending.is_some()).await,
+            (Decision::Leave, thing) => self.leave(thing.as_ref(), sight.pending).await,
             // The rest is on its way: a request, or a thing that is not at rest.
-            (_, thing) => self.wait(&judged, thing.as_ref()).await,
+            (_, thing) => self.wait(&judged, thing.as_ref(), sight.pending).await,
         }
     }
 
