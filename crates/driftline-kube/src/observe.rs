@@ -75,11 +75,15 @@ async fn list(options: &Options) -> Result<Observed, ObserveError> {
     let (config, name) = configuration(options).await?;
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config).map_err(|error| ObserveError::Config(error.to_string()))?;
-    let found = kinds::discover(&client).await.map_err(|error| failed(&server, &error))?;
+    list_with(&client, &server, options.cluster.as_deref().unwrap_or(&name), options).await
+}
+
+async fn list_with(client: &Client, server: &str, name: &str, options: &Options) -> Result<Observed, ObserveError> {
+    let found = kinds::discover(client).await.map_err(|error| failed(server, &error))?;
     let (chosen, mut problems) = found.choose(&options.kinds)?;
-    let cluster = cluster_name(options.cluster.as_deref().unwrap_or(&name));
-    let lister = Lister { client: &client, cluster: &cluster, namespaces: &options.namespaces };
-    let identity = lister.identity(&server).await;
+    let cluster = cluster_name(name);
+    let lister = Lister { client, cluster: &cluster, namespaces: &options.namespaces };
+    let identity = lister.identity(server).await;
     let everywhere = lister.all_namespaces().await;
     let lists = stream::iter(&chosen).map(|kind| lister.list_kind(kind, everywhere.as_deref()));
     let mut lists: Vec<KindLists> = lists.buffer_unordered(AT_ONCE).collect().await;
@@ -350,3 +354,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+#[path = "observe/tests.rs"]
+mod tests;

@@ -177,7 +177,7 @@ impl Pass<'_> {
             .map_err(|error| NormalizeError::json(&document.name, &error))?
             .flatten();
         let items = items.unwrap_or_default();
-        let of_list = self.list(document, raw.api_version.as_deref(), raw.kind.as_deref(), &raw.metadata.r#continue)?;
+        let of_list = self.list(document, raw.api_version.as_deref(), raw.kind.as_deref(), raw.metadata.r#continue.as_deref())?;
         for (at, item) in items.iter().enumerate() {
             self.object(document, value(document, item)?, of_list, &format!("item {}", at + 1))?;
         }
@@ -199,8 +199,8 @@ impl Pass<'_> {
                 None | Some(Value::Null) => Vec::new(),
                 Some(_) => return Err(NormalizeError::new(&document.name, "its `items` are not a list")),
             };
-            let more = whole.get("metadata").and_then(|metadata| text(metadata, "continue")).map(ToOwned::to_owned);
-            let of_list = self.list(document, text(&whole, "apiVersion"), text(&whole, "kind"), &more)?;
+            let more = whole.get("metadata").and_then(|metadata| text(metadata, "continue"));
+            let of_list = self.list(document, text(&whole, "apiVersion"), text(&whole, "kind"), more)?;
             for (at, item) in items.into_iter().enumerate() {
                 self.object(document, item, of_list, &format!("item {}", at + 1))?;
             }
@@ -214,7 +214,7 @@ impl Pass<'_> {
         document: &Opened<'_>,
         api_version: Option<&'t str>,
         kind: Option<&'t str>,
-        more: &Option<String>,
+        more: Option<&str>,
     ) -> Result<OfList<'t>, NormalizeError> {
         // Both are copied into every item that leaves them out.
         for (name, part) in [("apiVersion", api_version), ("kind", kind)] {
@@ -222,7 +222,7 @@ impl Pass<'_> {
                 return Err(NormalizeError::new(&document.name, format!("its `{name}` has more than {LONGEST} bytes")));
             }
         }
-        if more.as_ref().is_some_and(|more| !more.is_empty()) {
+        if more.is_some_and(|more| !more.is_empty()) {
             self.cut = Some("a list ends at a page, and the next page is not there".into());
         }
         let of = kind.and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());

@@ -51,8 +51,9 @@ pub(crate) const EVENT_TOPOLOGY: Target = Target::of("event_topology", Model::Ev
 pub(crate) const TERRAFORM: Target = Target::of("terraform", Model::Terraform, 4, 336);
 /// A template is read whole: any part of it may name any other.
 pub(crate) const CLOUDFORMATION: Target = Target::of("cloudformation", Model::CloudFormation, 24, 512);
-/// YAML is read whole, a value at a time.
-pub(crate) const KUBERNETES: Target = Target::of("kubernetes", Model::Kubernetes, 6, 512);
+/// YAML is read whole, and aliases may make a large value of a few bytes, up to a limit of its parser.
+pub(crate) const KUBERNETES: Target =
+    Target { name: "kubernetes", reader: Reader::Model(Model::Kubernetes), times: 6, worst: 512, apart: 4096 * KB };
 /// Reads lines into a buffer of one megabyte, and hands them on.
 pub(crate) const PLAIN: Target = Target { name: "plain", reader: Reader::Plain, times: 3, worst: 40, apart: 1100 * KB };
 pub(crate) const MAPPED: Target =

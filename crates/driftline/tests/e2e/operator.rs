@@ -10,5 +10,6 @@ mod observe;
 mod packaging;
 mod process;
 mod rights;
+mod running;
 mod trouble;
 mod world;

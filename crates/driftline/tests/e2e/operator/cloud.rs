@@ -145,6 +145,22 @@ impl Cloud {
         assert_eq!(reply.status, 204, "{}", reply.body);
     }
 
+    /// Somebody asks Cloud Control; nothing if that says no.
+    pub(crate) fn control(&self, operation: &str, body: &Json) -> Option<Json> {
+        let credential = format!(
+            "AWS4-HMAC-SHA256 Credential={}/20260101/{REGION}/cloudcontrolapi/aws4_request, SignedHeaders=host, Signature=0",
+            self.account
+        );
+        let target = format!("CloudApiService.{operation}");
+        let headers = [
+            ("authorization", credential.as_str()),
+            ("content-type", "application/x-amz-json-1.0"),
+            ("x-amz-target", &target),
+        ];
+        let reply = ask(self.emulator, "POST", "/", &headers, &body.to_string()).unwrap();
+        (reply.status == 200).then(|| serde_json::from_str(&reply.body).unwrap())
+    }
+
     /// From now on these rules of the proxy hold, and no others.
     pub(crate) fn rules(&self, rules: Json) {
         self.proxy.set_rules(serde_json::from_value(rules).unwrap());

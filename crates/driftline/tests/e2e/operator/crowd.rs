@@ -1,6 +1,7 @@
 //! Many objects at once.
 
 use std::fs;
+use std::io::Write;
 
 use super::process::eventually;
 use super::world::{Operator, World, is_settled};
@@ -63,6 +64,7 @@ fn a_thousand_objects_fit_into_eighty_megabytes() {
     create(&world, COUNT);
     wait_until_all_settled(&world, &operator, COUNT);
     let kilobytes = memory(&operator);
+    let _ = writeln!(std::io::stderr(), "{COUNT} objects: {kilobytes} kB at most");
     assert!(kilobytes <= 80 * 1024, "{kilobytes} kB");
 }
 

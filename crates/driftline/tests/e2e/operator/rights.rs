@@ -10,7 +10,8 @@ fn roles(values: &[&str], namespace: &str) -> Option<String> {
     let objects = rendered(values)?;
     let account = format!("kind: ServiceAccount\n    name: driftline\n    namespace: {namespace}");
     let user = format!("kind: User\n    name: {LIMITED_USER}\n    apiGroup: rbac.authorization.k8s.io");
-    let kept = objects.split("---\n").filter(|object| object.contains("kind: Role") || object.contains("kind: ClusterRole"));
+    let kept =
+        objects.split("---\n").filter(|object| object.contains("kind: Role") || object.contains("kind: ClusterRole"));
     let text = kept.collect::<Vec<_>>().join("---\n").replace("driftline-system", namespace).replace(&account, &user);
     assert!(text.contains(LIMITED_USER), "{text}");
     Some(text)

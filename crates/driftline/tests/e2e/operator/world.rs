@@ -11,7 +11,7 @@ use super::cloud::{Cloud, Tenant};
 use super::cluster::{Cluster, shared};
 use super::http;
 use super::process::{Process, eventually, free_port};
-use crate::support::{PROGRAM, variable};
+use crate::support::{PROGRAM, Ran, ran, variable};
 
 /// Where one test lives.
 pub(crate) struct World<'c> {
@@ -46,6 +46,15 @@ impl<'c> World<'c> {
         operator
     }
 
+    /// Runs the program once, with everything that the operator is given.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(self.folder.path()).args(arguments).env_clear();
+        command.env("PATH", variable("PATH").unwrap_or_default()).env("HOME", self.folder.path());
+        command.env("KUBECONFIG", self.cluster.kubeconfig()).envs(self.cloud.environment());
+        ran(&command.output().unwrap())
+    }
+
     pub(crate) fn operator_as(&self, kubeconfig: PathBuf, arguments: &[&str]) -> Operator {
         let port = free_port();
         let mut command = Command::new(PROGRAM);
@@ -57,7 +66,8 @@ impl<'c> World<'c> {
         command.args(arguments);
         command.env("PATH", variable("PATH").unwrap_or_default()).env("HOME", self.folder.path());
         command.env("KUBECONFIG", kubeconfig).envs(self.cloud.environment());
-        Operator { port, process: Process::start(&command, &self.folder.path().join("operator.log"), None) }
+        let log = self.folder.path().join(format!("operator-{port}.log"));
+        Operator { port, process: Process::start(&command, &log, None) }
     }
 
     /// Everything but the cluster, while that is being restarted.
