@@ -30,6 +30,7 @@ mod report;
 mod schema;
 mod seal;
 mod settings;
+mod severity;
 mod surroundings;
 mod survey;
 mod swamp;
