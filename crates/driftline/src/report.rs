@@ -4,7 +4,7 @@ mod github;
 mod html;
 mod json;
 mod junit;
-mod markdown;
+pub(crate) mod markdown;
 mod sarif;
 pub(crate) mod telling;
 
