@@ -238,7 +238,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// What holds where no row does.
-const OTHERWISE: (Severity, &str) = (Medium, "a change that no rule of severity speaks of");
+const OTHERWISE: (Severity, &str) = (Medium, "no rule of severity speaks of it");
 
 /// The rows, ready to be asked.
 #[derive(Debug)]

@@ -480,6 +480,7 @@ impl Report<'_> {
         Telling {
             title: "Comparison",
             heading: self.heading.clone(),
+            exact: self.heading.clone(),
             result: self.result(),
             now: self.now,
             tally,

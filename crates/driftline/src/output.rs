@@ -416,6 +416,8 @@ pub(crate) fn markdown_cell(text: &str) -> String {
     let mut out = String::new();
     for char in visible(text).chars() {
         match char {
+            // In a comment this would call people.
+            '@' if !out.ends_with(|before: char| before.is_alphanumeric()) => out.push_str("@<!-- -->"),
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' | '~' => {
                 out.push('\\');
                 out.push(char);

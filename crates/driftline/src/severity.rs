@@ -21,6 +21,10 @@ use crate::report::Entry;
 /// What a condition can ask about.
 const NAMES: [&str; 5] = ["resource", "type", "path", "expected", "actual"];
 
+/// Names that CEL itself has: its types.
+const TYPES: [&str; 12] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "uint"];
+
 /// An entry of the user's.
 #[derive(Debug)]
 pub(crate) struct OwnSeverity {
@@ -56,8 +60,11 @@ impl Condition {
         })?;
         let mut unknown: Vec<String> = program.references().variables().into_iter().map(ToOwned::to_owned).collect();
         // `list.exists(each, …)` brings a name of its own, and the macros some that no one can write.
-        unknown
-            .retain(|name| !NAMES.contains(&name.as_str()) && !is_bound(text, name) && !name.starts_with(['@', '_']));
+        unknown.retain(|name| {
+            !NAMES.iter().chain(&TYPES).any(|known| known == name)
+                && !is_bound(text, name)
+                && !name.starts_with(['@', '_'])
+        });
         unknown.sort();
         match unknown.first() {
             None => Ok(Self { env, program, text: text.to_owned() }),

@@ -27,7 +27,7 @@ pub(super) fn suites(telling: &Telling<'_>) -> String {
         let counts = Counts::of(cases.iter().copied()).attributes();
         out += &format!("  <testsuite name=\"{}\"{counts}{taken}>\n", text(source));
         out += "    <properties>\n";
-        out += &format!("      <property name=\"against\" value=\"{}\"/>\n", text(&telling.heading));
+        out += &format!("      <property name=\"against\" value=\"{}\"/>\n", text(&telling.exact));
         if let Some(version) = of.and_then(|of| of.version) {
             out += &format!("      <property name=\"version\" value=\"{version}\"/>\n");
         }

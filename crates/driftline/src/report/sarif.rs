@@ -34,7 +34,7 @@ pub(super) fn log(telling: &Telling<'_>) -> String {
     let rules: Vec<Json> = RULES.iter().map(|(id, name, text, level)| descriptor(id, name, text, level)).collect();
     let text = "A resource could not be compared, because one side did not look.";
     let mut properties = json!({
-        "against": telling.heading,
+        "against": telling.exact,
         "summary": {
             "drifted": telling.tally.drifted, "unknown": telling.tally.unknown,
             "notChecked": telling.tally.not_checked, "inSync": telling.tally.in_sync, "excused": telling.excused,
@@ -66,7 +66,7 @@ pub(super) fn log(telling: &Telling<'_>) -> String {
             "properties": properties,
         }],
     });
-    format!("{log:#}\n")
+    format!("{log}\n")
 }
 
 fn descriptor(id: &str, name: &str, text: &str, level: &str) -> Json {

@@ -28,6 +28,8 @@ pub(crate) struct Telling<'a> {
     pub title: &'static str,
     /// What it is held against.
     pub heading: String,
+    /// The same in words that do not age.
+    pub exact: String,
     pub result: String,
     pub now: Timestamp,
     pub tally: Tally,
@@ -289,6 +291,7 @@ impl Report<'_> {
         Telling {
             title: "Drift",
             heading: self.heading(),
+            exact: self.expected.exact_heading(),
             result: self.result_line(),
             now: self.now,
             tally: self.tally,

@@ -18,6 +18,7 @@ mod interop;
 mod jsonata;
 mod judging;
 mod reliability;
+mod reports;
 mod schema;
 mod story;
 mod support;
