@@ -61,7 +61,8 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         true => Some(store.drift(&one_version_earlier(&store, &question)?, &settings.rules.book)?),
         false => None,
     };
-    let code = finish(settings, &drift, &in_sync, expected, &args.shown, args.verdict, whole, previous.as_ref());
+    let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole, previous: previous.as_ref() };
+    let code = finish(settings, answer, &args.shown, args.verdict);
     // The process ends here or soon; giving back tens of thousands of small texts one by one is no use to anyone.
     std::mem::forget(drift);
     code
@@ -84,7 +85,9 @@ fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &
     }
     let (drift, in_sync) = across::drift(settings, store, &names[0], &names[1], at)?;
     let text = format!("across sources: `{second}` against what `{first}` says, on the properties both have");
-    finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, false, None)
+    let expected = Expected::Versions { text };
+    let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole: false, previous: None };
+    finish(settings, answer, &args.shown, args.verdict)
 }
 
 /// The same question, asked of the version before the live one of each source that has one since what is expected.
@@ -279,16 +282,19 @@ fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
     }
 }
 
-fn finish(
-    settings: &Settings,
-    drift: &Drift,
-    in_sync: &[(StreamId, ResourceKey)],
+/// What was found, before it is filtered and printed.
+struct Answer<'a> {
+    drift: &'a Drift,
+    in_sync: &'a [(StreamId, ResourceKey)],
     expected: Expected,
-    shown: &ShownArgs,
-    verdict: VerdictArgs,
+    /// Nothing was left out of the question, so that a rule which excused nothing is of no use.
     whole: bool,
-    previous: Option<&Drift>,
-) -> CommandResult<u8> {
+    /// The same question one version earlier.
+    previous: Option<&'a Drift>,
+}
+
+fn finish(settings: &Settings, answer: Answer<'_>, shown: &ShownArgs, verdict: VerdictArgs) -> CommandResult<u8> {
+    let Answer { drift, in_sync, expected, whole, previous } = answer;
     let filter = shown.filter.as_deref().map(Filter::new).transpose()?;
     let names: BTreeMap<&StreamId, String> =
         drift.sources.iter().map(|source| (&source.stream, source.stream.to_string())).collect();
@@ -434,16 +440,9 @@ pub(crate) fn diff(settings: &Settings, args: &DiffArgs) -> CommandResult<u8> {
         partial_extents,
     });
     let text = format!("between `{}` and `{}`", args.expected.display(), args.live.display());
-    finish(
-        settings,
-        &drift,
-        &in_sync,
-        Expected::Versions { text },
-        &args.shown,
-        args.verdict,
-        args.shown.filter.is_none(),
-        None,
-    )
+    let (expected, whole) = (Expected::Versions { text }, args.shown.filter.is_none());
+    let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole, previous: None };
+    finish(settings, answer, &args.shown, args.verdict)
 }
 
 /// An observation in memory.
