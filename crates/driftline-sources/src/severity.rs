@@ -237,8 +237,8 @@ const TABLE: &[Row] = &[
     ("*", EVERYTHING, Opens, High, "it names the whole internet, and did not"),
 ];
 
-/// What holds where no row does.
-const OTHERWISE: (Severity, &str) = (Medium, "no rule of severity speaks of it");
+/// What holds where no row does; there is no reason to give.
+const OTHERWISE: (Severity, &str) = (Medium, "");
 
 /// The rows, ready to be asked.
 #[derive(Debug)]
