@@ -26,6 +26,10 @@ impl Pointer {
         Self::default()
     }
 
+    pub fn from_segments(segments: impl IntoIterator<Item = String>) -> Self {
+        Self(segments.into_iter().collect())
+    }
+
     pub fn segments(&self) -> &[String] {
         &self.0
     }

@@ -18,6 +18,7 @@ pub mod normalize;
 pub mod place;
 pub mod plain;
 pub mod schema;
+pub mod severity;
 pub mod shuffle;
 pub mod swamp;
 pub mod target;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use driftline_core::Severity;
 
 use crate::live_args::LiveArgs;
 
@@ -30,7 +31,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "DRIFTLINE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How to print the result, and where: table, json, ndjson or markdown, with `=FILE` into a file. Repeatable.
-    /// `topology` has mermaid, dot and svg, too.
+    /// `drift`, `diff` and `compare` also have html, sarif, junit and github; `topology` has mermaid, dot and svg.
     #[arg(short, long, global = true, env = "DRIFTLINE_OUTPUT", value_name = "FORMAT[=FILE]", value_delimiter = ',')]
     pub output: Vec<String>,
     /// When to use colour.
@@ -402,6 +403,24 @@ pub(crate) enum FailOn {
     Unknown,
     /// Never exit with 2.
     Never,
+    /// Something modified, deleted or new is of this severity, or of a higher one.
+    Critical,
+    High,
+    Medium,
+    Low,
+}
+
+impl FailOn {
+    /// The severity that is asked for, if one is.
+    pub(crate) fn severity(self) -> Option<Severity> {
+        match self {
+            FailOn::Drifted | FailOn::Unknown | FailOn::Never => None,
+            FailOn::Critical => Some(Severity::Critical),
+            FailOn::High => Some(Severity::High),
+            FailOn::Medium => Some(Severity::Medium),
+            FailOn::Low => Some(Severity::Low),
+        }
+    }
 }
 
 /// The sources that a question is about, and its two points in time.
@@ -440,7 +459,7 @@ pub(crate) struct DriftArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShownArgs {
     /// Only resources for which this CEL expression is true; it sees type, place, account, region, id, source,
-    /// status, kind, changes and excused. Example: `type.startsWith("AWS::EC2::") && status == "drifted"`
+    /// status, kind, severity, changes and excused. Example: `type.startsWith("AWS::EC2::") && status == "drifted"`
     #[arg(long = "where", value_name = "CEL", env = "DRIFTLINE_WHERE")]
     pub filter: Option<String>,
     /// List what is in sync, too, and every excused difference.

@@ -1,15 +1,19 @@
 //! `compare`: what was declared, against what is live.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use driftline_core::Value;
 use driftline_core::rule::Glob;
+use driftline_core::verdict::{DriftKind, Status as Verdict};
+use driftline_core::{Change, KeyRef, Value};
 use driftline_sources::declared::{self, Difference, Engine, Excuse, Found, Options, Status};
 use driftline_sources::identity;
 use driftline_sources::schema::{Transform, alternatives};
 use driftline_store::Store;
+use driftline_store::detect::Tally;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -17,10 +21,11 @@ use crate::args::CompareArgs;
 use crate::drift::parse_sources;
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
-use crate::output::{
-    BOLD, DIM, Format, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible,
-};
-use crate::settings::Settings;
+use crate::output::{BOLD, DIM, Format, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_table, visible};
+use crate::report::markdown;
+use crate::report::telling::{self, EXCUSED, Source, Telling, Told};
+use crate::settings::{DEFAULT_STALE_AFTER, Settings};
+use crate::severity::{About, Counts, Rater, Rating};
 use crate::survey::{self, is_a_thing, survey};
 
 pub(crate) fn run(settings: &Settings, args: &CompareArgs) -> CommandResult<u8> {
@@ -37,20 +42,29 @@ pub(crate) fn run(settings: &Settings, args: &CompareArgs) -> CommandResult<u8> 
     if let Some(file) = &args.batch {
         return batch(file, &judge).map(|()| exit::IN_SYNC);
     }
-    let compared = match (&args.declared, &args.live, args.files.as_slice()) {
+    let (compared, sides) = match (&args.declared, &args.live, args.files.as_slice()) {
         (Some(declared), Some(live), []) => sources(settings, declared, live, &judge)?,
         (None, None, [declared, live]) => {
             let Some(kind) = &args.r#type else {
                 return Err(CommandError::new("of which type are they?").hint("--type AWS::SQS::Queue"));
             };
-            vec![judge.resource(kind, "", Some(read(declared)?), Some(read(live)?))]
+            let mut one = judge.resource(kind, "", Some(read(declared)?), Some(read(live)?));
+            one.source = live.display().to_string();
+            (vec![one], Vec::new())
         }
         _ => {
             return Err(CommandError::new("compare takes two files with --type, or --declared and --live, or --batch")
                 .hint("driftline compare --type AWS::SQS::Queue declared.json live.json"));
         }
     };
-    let report = Report { compared, all: args.all };
+    let rater = Rater::new(&settings.config.severities);
+    let ratings = compared.iter().map(|one| one.rate(&rater)).collect::<CommandResult<_>>()?;
+    let heading = match (&args.declared, &args.live, args.files.as_slice()) {
+        (Some(declared), Some(live), _) => format!("of `{live}` with what `{declared}` declares"),
+        (_, _, [declared, live]) => format!("of `{}` with what `{}` declares", live.display(), declared.display()),
+        _ => String::new(),
+    };
+    let report = Report { compared, all: args.all, ratings, sides, heading, now: settings.now };
     settings.printer.print(&report)?;
     let differs = report.compared.iter().any(|one| matches!(one.status, Status::Modified | Status::Deleted));
     Ok(if differs && !args.exit_zero { exit::DRIFT } else { exit::IN_SYNC })
@@ -154,7 +168,9 @@ impl Judge<'_> {
             _ if found.differences.is_empty() => Status::InSync,
             _ => Status::Modified,
         };
-        Compared { kind: kind.to_owned(), id: id.to_owned(), status, found, reason: None, declared, live }
+        let (kind, id) = (kind.to_owned(), id.to_owned());
+        let (place, source) = (String::new(), String::new());
+        Compared { kind, id, place, source, status, found, reason: None, declared, live }
     }
 }
 
@@ -162,6 +178,9 @@ impl Judge<'_> {
 struct Compared {
     kind: String,
     id: String,
+    place: String,
+    /// Who sees it.
+    source: String,
     status: Status,
     found: Found,
     reason: Option<String>,
@@ -199,7 +218,12 @@ impl Show for Guesses {
 }
 
 /// All that one source declares, against what another sees.
-fn sources(settings: &Settings, declared: &str, live: &str, judge: &Judge<'_>) -> CommandResult<Vec<Compared>> {
+fn sources(
+    settings: &Settings,
+    declared: &str,
+    live: &str,
+    judge: &Judge<'_>,
+) -> CommandResult<(Vec<Compared>, Vec<Source>)> {
     let store = Store::open(&settings.store)?;
     let names = parse_sources(&[declared.to_owned(), live.to_owned()])?;
     let side = |at: usize| -> CommandResult<Vec<survey::Surveyed>> {
@@ -222,6 +246,7 @@ fn sources(settings: &Settings, declared: &str, live: &str, judge: &Judge<'_>) -
         if seen.is_empty() {
             let why = survey::unseen(second.iter(), &key.kind, key.place.as_str(), survey::sees_everything);
             let mut one = judge.resource(&key.kind, &key.id, Some(expected), None);
+            (one.place, one.source) = (key.place.to_string(), names[1].to_string());
             if why.is_some() {
                 (one.status, one.reason) = (Status::NotChecked, why);
             }
@@ -241,10 +266,21 @@ fn sources(settings: &Settings, declared: &str, live: &str, judge: &Judge<'_>) -
                     key.kind
                 ));
             }
+            (one.place, one.source) = (key.place.to_string(), names[1].to_string());
             compared.push(one);
         }
     }
-    Ok(compared)
+    let stale_after = settings.config.stale_after.unwrap_or(DEFAULT_STALE_AFTER);
+    let side = |one: &survey::Surveyed, declares: bool| Source {
+        name: one.stream.to_string(),
+        expected: declares.then_some(one.version),
+        version: (!declares).then_some(one.version),
+        taken_at: Some(one.taken_at),
+        stale: settings.now.duration_since(one.taken_at) > stale_after,
+        extents: one.coverage.counts(),
+    };
+    let sides = first.iter().map(|one| side(one, true)).chain(second.iter().map(|one| side(one, false)));
+    Ok((compared, sides.collect()))
 }
 
 /// Whether the live side has the declared properties only under names of its own: `handler` for `Handler`. Such a
@@ -327,7 +363,69 @@ fn json_excuse(excuse: &Excuse) -> Json {
     json
 }
 
+fn excuse_of(excuse: &Excuse) -> telling::Excuse {
+    telling::Excuse {
+        path: excuse.path.to_string(),
+        before: String::new(),
+        after: String::new(),
+        rule: excuse.rule.to_owned(),
+        origin: tier_name(excuse.tier),
+        reason: excuse.detail.clone().unwrap_or_else(|| "it means the same".into()),
+    }
+}
+
+fn tier_name(tier: declared::Tier) -> String {
+    serde_json::to_value(tier).ok().and_then(|tier| tier.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+}
+
 impl Compared {
+    /// In the words of `drift`.
+    fn verdict(&self) -> (Verdict, Option<DriftKind>) {
+        match self.status {
+            Status::InSync => (Verdict::InSync, None),
+            Status::Modified => (Verdict::Drifted, Some(DriftKind::Modified)),
+            Status::Deleted => (Verdict::Drifted, Some(DriftKind::Deleted)),
+            Status::NotChecked => (Verdict::NotChecked, None),
+        }
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let change = |one: &Difference| Change {
+            path: one.path.clone(),
+            expected: one.expected.clone(),
+            actual: one.actual.clone(),
+        };
+        self.found.differences.iter().map(change).collect()
+    }
+
+    fn rate<'s>(&self, rater: &Rater<'s>) -> CommandResult<Option<Rating<'s>>> {
+        let (status, kind) = self.verdict();
+        let key = KeyRef { kind: &self.kind, place: &self.place, id: &self.id };
+        rater.rate(&About { key, source: &self.source, status, kind }, &self.changes())
+    }
+
+    fn told<'t>(&'t self, rating: Option<&Rating<'t>>) -> Told<'t> {
+        let (status, drift) = self.verdict();
+        let grade = |at: usize| rating.and_then(|rating| rating.changes.get(at)).copied();
+        let changes = self.changes();
+        Told {
+            id: if self.id.is_empty() { &self.kind } else { &self.id },
+            kind: &self.kind,
+            place: &self.place,
+            source: &self.source,
+            status,
+            drift,
+            severity: rating.map(|rating| rating.worst.level),
+            why: rating.map_or("", |rating| rating.worst.reason),
+            since: None,
+            changes: changes.iter().enumerate().map(|(at, change)| telling::line(change, grade(at), None)).collect(),
+            excuses: self.found.excused.iter().map(excuse_of).collect(),
+            reason: self.reason.as_deref(),
+            gates: status == Verdict::Drifted,
+            state: None,
+        }
+    }
+
     fn json(&self) -> Json {
         let mut json = json!({
             "status": self.status,
@@ -364,12 +462,57 @@ impl Compared {
     }
 }
 
-struct Report {
+struct Report<'s> {
     compared: Vec<Compared>,
     all: bool,
+    /// How much each matters, in the same order.
+    ratings: Vec<Option<Rating<'s>>>,
+    sides: Vec<Source>,
+    heading: String,
+    now: Timestamp,
 }
 
-impl Report {
+impl Report<'_> {
+    /// For the formats that `drift` has, too.
+    fn telling(&self) -> Telling<'_> {
+        let mut tally = Tally::default();
+        let mut by_type: BTreeMap<&str, Tally> = BTreeMap::new();
+        let mut telling_of = Vec::new();
+        let (mut excuses, mut excused_of) = (Vec::new(), Vec::new());
+        for (one, rating) in self.compared.iter().zip(&self.ratings) {
+            let told = one.told(rating.as_ref());
+            tally.add(told.status);
+            by_type.entry(&one.kind).or_default().add(told.status);
+            if !one.found.excused.is_empty() && excuses.len() < EXCUSED {
+                let room = EXCUSED - excuses.len();
+                let at = excused_of.len();
+                excuses.extend(one.found.excused.iter().take(room).map(|excuse| (at, excuse_of(excuse))));
+                excused_of.push(one.told(None));
+            }
+            if told.status != Verdict::InSync || self.all {
+                telling_of.push(told);
+            }
+        }
+        telling_of.sort_by_key(|told| std::cmp::Reverse(told.severity));
+        let side = |one: &Source| Source { name: one.name.clone(), ..*one };
+        Telling {
+            title: "Comparison",
+            heading: self.heading.clone(),
+            exact: self.heading.clone(),
+            result: self.result(),
+            now: self.now,
+            tally,
+            severities: Counts::of(self.ratings.iter().flatten().map(|rating| rating.worst.level)),
+            excused: self.compared.iter().map(|one| one.found.excused.len()).sum(),
+            sources: self.sides.iter().map(side).collect(),
+            by_type,
+            findings: telling_of,
+            excuses,
+            excused_of,
+            limit: usize::MAX,
+        }
+    }
+
     fn of(&self, status: Status) -> usize {
         self.compared.iter().filter(|one| one.status == status).count()
     }
@@ -395,7 +538,7 @@ fn line_of(difference: &Difference) -> String {
     format!("{path}: {} -> {}", side(difference.expected.as_ref()), side(difference.actual.as_ref()))
 }
 
-impl Show for Report {
+impl Show for Report<'_> {
     fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
         for one in &self.compared {
             let (word, style) = match one.status {
@@ -416,9 +559,7 @@ impl Show for Report {
             }
             for excuse in one.found.excused.iter().filter(|_| self.all || self.compared.len() == 1) {
                 let detail = excuse.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
-                let tier = serde_json::to_value(excuse.tier).ok().and_then(|tier| tier.as_str().map(ToOwned::to_owned));
-                let line =
-                    format!("{} is the same ({}, {}){detail}", excuse.path, tier.unwrap_or_default(), excuse.rule);
+                let line = format!("{} is the same ({}, {}){detail}", excuse.path, tier_name(excuse.tier), excuse.rule);
                 writeln!(page, "  {}", page.paint(DIM, &line))?;
             }
         }
@@ -436,20 +577,16 @@ impl Show for Report {
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "| | resource | type | differences |\n|---|---|---|---|")?;
-        for one in self.compared.iter().filter(|one| self.all || one.status != Status::InSync) {
-            let differences: Vec<String> =
-                one.found.differences.iter().take(10).map(|difference| markdown_cell(&line_of(difference))).collect();
-            let status = serde_json::to_value(one.status).ok().and_then(|word| word.as_str().map(str::to_lowercase));
-            let cells = [&status.unwrap_or_default(), &one.id, &one.kind].map(|text| markdown_cell(text));
-            writeln!(out, "| {} | {} |", cells.join(" | "), differences.join("<br>"))?;
-        }
-        writeln!(out, "\n{}", markdown_cell(&self.result()))
+        out.write_all(markdown::page(&self.telling(), markdown::COMMENT).as_bytes())
+    }
+
+    fn summary(&self, room: usize) -> Option<String> {
+        Some(markdown::page(&self.telling(), room))
     }
 
     fn draw(&self, format: Format) -> Option<String> {
         if format != Format::Cfn {
-            return None;
+            return telling::draw(&self.telling(), format);
         }
         let drifts: Vec<Json> = self.compared.iter().map(Compared::cfn).collect();
         serde_json::to_string_pretty(&json!({"StackResourceDrifts": drifts})).ok().map(|text| text + "\n")

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use driftline_core::rule::{Glob, Subject, Transform};
 use driftline_core::seal::SecretPath;
+use driftline_core::severity::SeverityError;
 use driftline_core::{
     BaselineName, Equivalence, Origin, Pattern, Pointer, Rule, RuleBook, RuleKind, SourceName, Value,
 };
@@ -22,6 +23,7 @@ use crate::cluster::Objects;
 use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
+use crate::severity::{Condition, OwnSeverity};
 use crate::time::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "driftline.toml";
@@ -40,6 +42,8 @@ struct RawConfig {
     rule: Vec<RawRule>,
     #[serde(default)]
     ignore: Vec<RawIgnore>,
+    #[serde(default)]
+    severity: Vec<RawSeverity>,
     #[serde(default)]
     seal: Vec<RawSeal>,
     #[serde(default)]
@@ -156,6 +160,19 @@ struct RawIgnore {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawSeverity {
+    r#type: Option<String>,
+    place: Option<String>,
+    id: Option<String>,
+    source: Option<String>,
+    path: Option<String>,
+    when: Option<String>,
+    level: String,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawSeal {
     r#type: String,
     path: String,
@@ -173,6 +190,7 @@ pub(crate) struct Config {
     pub grace: Option<SignedDuration>,
     pub sources: Vec<ConfiguredSource>,
     pub rules: Vec<UserRule>,
+    pub severities: Vec<OwnSeverity>,
     pub seal: Vec<SecretPath>,
     pub transforms: Vec<OwnTransform>,
     pub heuristics: Heuristics,
@@ -288,6 +306,10 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
     for (at, ignore) in raw.ignore.into_iter().enumerate() {
         let name = format!("{file} [[ignore]] {}", at + 1);
         config.rules.push(resolve_ignore(ignore, name.clone()).map_err(|error| error.about(name))?);
+    }
+    for (at, severity) in raw.severity.into_iter().enumerate() {
+        let name = format!("{file} [[severity]] {}", at + 1);
+        config.severities.push(resolve_severity(severity, name.clone()).map_err(|error| error.about(name))?);
     }
     for name in &raw.heuristics.without {
         if !GUESSES.iter().any(|(known, _)| known == name) {
@@ -469,6 +491,24 @@ fn resolve_ignore(raw: RawIgnore, name: String) -> CommandResult<UserRule> {
     Ok(entry)
 }
 
+fn resolve_severity(raw: RawSeverity, name: String) -> CommandResult<OwnSeverity> {
+    let subject = Subject {
+        kind: raw.r#type.map(Glob::new),
+        place: raw.place.map(Glob::new),
+        id: raw.id.map(Glob::new),
+        source: raw.source.map(Glob::new),
+    };
+    let level = raw.level.parse().map_err(|error: SeverityError| CommandError::new(error.to_string()))?;
+    let path = raw.path.as_deref().map(pattern).transpose()?;
+    let when = raw.when.as_deref().map(Condition::new).transpose()?;
+    let everywhere = path.as_ref().is_none_or(Pattern::names_everything);
+    if subject.matches_everything() && everywhere && when.is_none() {
+        return Err(CommandError::new("it matches everything, so nothing would be worse than anything else")
+            .hint("name a type, place, id, source or path, or say `when`"));
+    }
+    Ok(OwnSeverity { name, subject, path, when, level, reason: reason(raw.reason)? })
+}
+
 fn finish(rule: Rule, name: String, excuses_all: bool) -> CommandResult<UserRule> {
     if excuses_all && rule.subject.matches_everything() && rule.path.names_everything() {
         return Err(CommandError::new("it matches everything, so nothing would ever be reported")
@@ -549,6 +589,14 @@ mod tests {
             ("[[ignore]]\ntype = \"A\"\nreason = \"x\"\npath = \"a\"", "not a JSON pointer"),
             ("[[rule]]\nkind = \"ignor\"\npath = \"/a\"\nreason = \"x\"", "not a kind of rule"),
             ("[[rule]]\nkind = \"default\"\npath = \"/a\"\nreason = \"x\"", "needs `value`"),
+            ("[[severity]]\nlevel = \"low\"\nreason = \"x\"", "matches everything"),
+            ("[[severity]]\npath = \"/**\"\nlevel = \"low\"\nreason = \"x\"", "matches everything"),
+            ("[[severity]]\ntype = \"A\"\nlevel = \"urgent\"\nreason = \"x\"", "critical, high, medium, low and info"),
+            ("[[severity]]\ntype = \"A\"\nlevel = \"low\"", "no `reason`"),
+            ("[[severity]]\ntype = \"A\"\nreason = \"x\"", "missing field `level`"),
+            ("[[severity]]\npath = \"a\"\nlevel = \"low\"\nreason = \"x\"", "not a JSON pointer"),
+            ("[[severity]]\nwhen = \"actual ==\"\nlevel = \"low\"\nreason = \"x\"", "not a CEL expression"),
+            ("[[severity]]\nwhen = \"now == 1\"\nlevel = \"low\"\nreason = \"x\"", "asks for `now`"),
             ("colour = 1", "unknown field"),
             ("stale_after = \"soon\"", "`stale_after`"),
             ("[[swamp.model]]\nmodel = \"m\"\nsource = \"s\"\nid = \"/id\"", "either `type`"),

@@ -19,9 +19,11 @@ use crate::args::{DiffArgs, DriftArgs, FailOn, PointArgs, ShownArgs, VerdictArgs
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
 use crate::filter::Filter;
+use crate::output::Format;
 use crate::report::{Changes, Entry, Expected, Report};
 use crate::seal::Sealer;
 use crate::settings::{DEFAULT_STALE_AFTER, Settings};
+use crate::severity::{Counts, Rater};
 use crate::time::{ago, parse_moment};
 
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
@@ -55,7 +57,12 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         }
     }
     let whole = sources.is_empty() && args.shown.filter.is_none();
-    let code = finish(settings, &drift, &in_sync, expected, &args.shown, args.verdict, whole);
+    let previous = match settings.printer.prints(Format::Sarif) && args.points.between.is_none() {
+        true => Some(store.drift(&one_version_earlier(&store, &question)?, &settings.rules.book)?),
+        false => None,
+    };
+    let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole, previous: previous.as_ref() };
+    let code = finish(settings, answer, &args.shown, args.verdict);
     // The process ends here or soon; giving back tens of thousands of small texts one by one is no use to anyone.
     std::mem::forget(drift);
     code
@@ -78,7 +85,22 @@ fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &
     }
     let (drift, in_sync) = across::drift(settings, store, &names[0], &names[1], at)?;
     let text = format!("across sources: `{second}` against what `{first}` says, on the properties both have");
-    finish(settings, &drift, &in_sync, Expected::Versions { text }, &args.shown, args.verdict, false)
+    let expected = Expected::Versions { text };
+    let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole: false, previous: None };
+    finish(settings, answer, &args.shown, args.verdict)
+}
+
+/// The same question, asked of the version before the live one of each source that has one since what is expected.
+fn one_version_earlier(store: &Store, question: &Question) -> CommandResult<Question> {
+    let mut pairs = Vec::new();
+    for pair in &question.pairs {
+        let versions = store.catalog().stream(&pair.stream)?.versions();
+        let before = versions.map(|version| version.number).filter(|number| *number < pair.live).max();
+        if let Some(live) = before.filter(|live| pair.expected.is_some_and(|expected| *live >= expected)) {
+            pairs.push(Pair { live, ..pair.clone() });
+        }
+    }
+    Ok(Question { pairs, accepted: question.accepted.clone() })
 }
 
 /// What nobody has looked at for long is not known to be in sync now.
@@ -256,18 +278,23 @@ fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
         changes: finding.unread.as_deref().map_or(Changes::Read(changes), Changes::Unread),
         excused,
         reason: reason.as_deref(),
+        rating: None,
     }
 }
 
-fn finish(
-    settings: &Settings,
-    drift: &Drift,
-    in_sync: &[(StreamId, ResourceKey)],
+/// What was found, before it is filtered and printed.
+struct Answer<'a> {
+    drift: &'a Drift,
+    in_sync: &'a [(StreamId, ResourceKey)],
     expected: Expected,
-    shown: &ShownArgs,
-    verdict: VerdictArgs,
+    /// Nothing was left out of the question, so that a rule which excused nothing is of no use.
     whole: bool,
-) -> CommandResult<u8> {
+    /// The same question one version earlier.
+    previous: Option<&'a Drift>,
+}
+
+fn finish(settings: &Settings, answer: Answer<'_>, shown: &ShownArgs, verdict: VerdictArgs) -> CommandResult<u8> {
+    let Answer { drift, in_sync, expected, whole, previous } = answer;
     let filter = shown.filter.as_deref().map(Filter::new).transpose()?;
     let names: BTreeMap<&StreamId, String> =
         drift.sources.iter().map(|source| (&source.stream, source.stream.to_string())).collect();
@@ -283,8 +310,11 @@ fn finish(
         changes: Changes::Read(&[]),
         excused: &[],
         reason: None,
+        rating: None,
     }));
+    Rater::new(&settings.config.severities).rate_all(&mut entries)?;
     let mut tally = drift.tally();
+    let mut by_type = drift.by_type.clone();
     let mut excused = drift.excused();
     if let Some(filter) = &filter {
         let mut kept = Vec::with_capacity(entries.len());
@@ -295,14 +325,20 @@ fn finish(
         }
         entries = kept;
         tally = Tally::default();
+        by_type = BTreeMap::new();
         for entry in &entries {
             tally.add(entry.status);
+            by_type.entry(entry.key.kind.clone()).or_default().add(entry.status);
         }
         excused = entries.iter().map(|entry| entry.excused.len()).sum();
     }
+    let mut only_excused = Vec::new();
     if !shown.all {
-        entries.retain(|entry| entry.status != Status::InSync || entry.kind == Some(DriftKind::Resolved));
+        let listed = |entry: &Entry<'_>| entry.status != Status::InSync || entry.kind == Some(DriftKind::Resolved);
+        (entries, only_excused) = entries.into_iter().partition(listed);
+        only_excused.retain(|entry| !entry.excused.is_empty());
     }
+    let severities = Counts::of(entries.iter().filter_map(Entry::severity));
     entries.sort_by(|a, b| (a.key, a.source).cmp(&(b.key, b.source)));
     let unused = match whole {
         true => settings.rules.unused(&settings.config, &drift.rule_uses),
@@ -330,16 +366,25 @@ fn finish(
         unused_rules: unused.iter().map(|rule| rule.name.as_str()).collect(),
         expired_rules: expired.iter().map(|rule| rule.name.as_str()).collect(),
         filter: shown.filter.clone(),
+        severities,
+        by_type,
+        only_excused,
+        previous,
+        fail_on: verdict.fail_on,
+        stale_after: settings.config.stale_after.unwrap_or(DEFAULT_STALE_AFTER),
     };
     settings.printer.print(&report)?;
-    Ok(exit_code(tally, verdict))
+    Ok(exit_code(tally, severities, verdict))
 }
 
-fn exit_code(tally: Tally, verdict: VerdictArgs) -> u8 {
+fn exit_code(tally: Tally, severities: Counts, verdict: VerdictArgs) -> u8 {
     let fails = match verdict.fail_on {
         FailOn::Drifted => tally.drifted > 0,
         FailOn::Unknown => tally.drifted > 0 || tally.unknown > 0,
         FailOn::Never => false,
+        FailOn::Critical | FailOn::High | FailOn::Medium | FailOn::Low => {
+            verdict.fail_on.severity().is_some_and(|level| severities.reaches(level))
+        }
     };
     match () {
         () if verdict.exit_zero => exit::IN_SYNC,
@@ -395,15 +440,9 @@ pub(crate) fn diff(settings: &Settings, args: &DiffArgs) -> CommandResult<u8> {
         partial_extents,
     });
     let text = format!("between `{}` and `{}`", args.expected.display(), args.live.display());
-    finish(
-        settings,
-        &drift,
-        &in_sync,
-        Expected::Versions { text },
-        &args.shown,
-        args.verdict,
-        args.shown.filter.is_none(),
-    )
+    let (expected, whole) = (Expected::Versions { text }, args.shown.filter.is_none());
+    let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole, previous: None };
+    finish(settings, answer, &args.shown, args.verdict)
 }
 
 /// An observation in memory.

@@ -20,10 +20,8 @@ pub(crate) struct Filter {
 impl Filter {
     pub(crate) fn new(text: &str) -> CommandResult<Self> {
         let env = Arc::new(Env::stdlib());
-        let program = env.compile(text).map_err(|error| {
-            // The parser lists every token it would have taken; the first line says where it stopped.
-            let told = error.to_string();
-            CommandError::new(short(told.lines().next().unwrap_or_default(), 160))
+        let program = compile(&env, text).map_err(|error| {
+            error
                 .about(format!("`--where '{text}'` is not a CEL expression"))
                 .hint("example: --where 'type == \"AWS::Lambda::Function\" && status == \"drifted\"'")
         })?;
@@ -42,9 +40,14 @@ impl Filter {
         context.add_variable_from_value("source", text(entry.source));
         context.add_variable_from_value("status", text(entry.status.name()));
         context.add_variable_from_value("kind", text(entry.kind.map_or("", |kind| kind.name())));
+        context.add_variable_from_value("severity", text(entry.severity().map_or("", driftline_core::Severity::name)));
         let changes = entry.changes.list();
-        let changes = changes.iter().map(|change| {
+        let levels = entry.rating.as_ref().map(|rating| rating.changes.as_slice()).unwrap_or_default();
+        let changes = changes.iter().enumerate().map(|(at, change)| {
             let mut members: HashMap<Key, Cel> = HashMap::new();
+            if let Some(grade) = levels.get(at) {
+                members.insert("severity".into(), text(grade.level.name()));
+            }
             members.insert("path".into(), text(&change.path.to_string()));
             for (name, value) in [("baseline", &change.expected), ("current", &change.actual)] {
                 if let Some(value) = value {
@@ -62,7 +65,7 @@ impl Filter {
         let failed = |what: String| {
             CommandError::new(what)
                 .about(format!("`--where '{}'` cannot be answered for {}", self.text, entry.key))
-                .hint("the names are type, place, account, region, id, source, status, kind, changes and excused")
+                .hint("the names are type, place, account, region, id, source, status, kind, severity, changes and excused")
         };
         match self.program.execute(&context) {
             Ok(Cel::Bool(answer)) => Ok(answer),
@@ -72,7 +75,14 @@ impl Filter {
     }
 }
 
-fn to_cel(value: &Value) -> Cel {
+/// An expression, or where it stops to be one.
+pub(crate) fn compile(env: &Arc<Env>, text: &str) -> CommandResult<Program> {
+    // The parser lists every token it would have taken; the first line says where it stopped.
+    env.compile(text)
+        .map_err(|error| CommandError::new(short(error.to_string().lines().next().unwrap_or_default(), 160)))
+}
+
+pub(crate) fn to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(value) => Cel::Bool(*value),

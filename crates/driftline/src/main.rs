@@ -38,6 +38,7 @@ mod report;
 mod schema;
 mod seal;
 mod settings;
+mod severity;
 mod surroundings;
 mod survey;
 mod swamp;

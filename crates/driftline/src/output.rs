@@ -1,14 +1,14 @@
 //! Results on stdout or into files, in the formats asked for; everything else on stderr.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 
 use crate::args::{ColorChoice, Global};
 use crate::error::{CommandError, CommandResult};
-use crate::surroundings::variable;
+use crate::surroundings::{text_variable, variable};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -21,10 +21,16 @@ pub(crate) enum Format {
     Svg,
     /// As AWS tells drift.
     Cfn,
+    /// One page that needs nothing else.
+    Html,
+    Sarif,
+    Junit,
+    /// Annotations of a workflow run, and the summary of its step.
+    Github,
 }
 
 impl Format {
-    const ALL: [(&'static str, Format); 8] = [
+    const ALL: [(&'static str, Format); 12] = [
         ("table", Format::Table),
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
@@ -33,14 +39,19 @@ impl Format {
         ("dot", Format::Dot),
         ("svg", Format::Svg),
         ("cfn", Format::Cfn),
+        ("html", Format::Html),
+        ("sarif", Format::Sarif),
+        ("junit", Format::Junit),
+        ("github", Format::Github),
     ];
 
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
     }
 
+    /// Whether only few answers have it.
     fn is_drawing(self) -> bool {
-        matches!(self, Format::Mermaid | Format::Dot | Format::Svg | Format::Cfn)
+        !matches!(self, Format::Table | Format::Json | Format::Ndjson | Format::Markdown)
     }
 }
 
@@ -60,6 +71,10 @@ pub(crate) trait Show {
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()>;
     /// A picture, or another form that only few answers have.
     fn draw(&self, _format: Format) -> Option<String> {
+        None
+    }
+    /// Markdown in at most so many bytes, for the summary of a workflow's step.
+    fn summary(&self, _room: usize) -> Option<String> {
         None
     }
 }
@@ -112,11 +127,18 @@ impl Page<'_> {
     }
 }
 
-/// Names and values come from outside: what would move a terminal's cursor is shown as an escape.
+/// What is not seen but does something: control characters, what turns the direction of reading, what has no width.
+pub(crate) fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(char, '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Names and values come from outside: what would move a terminal's cursor, or hide something, is shown as an escape.
 pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
-        if char.is_control() { out.extend(char.escape_unicode()) } else { out.push(char) }
+        if is_hidden(char) { out.extend(char.escape_unicode()) } else { out.push(char) }
     }
     out
 }
@@ -131,7 +153,8 @@ impl Printer {
             };
             let Some((_, format)) = Format::ALL.into_iter().find(|(known, _)| *known == name) else {
                 return Err(CommandError::new(format!("`{name}` is not an output format")).hint(
-                    "the formats are table, json, ndjson and markdown; `topology` has mermaid, dot and svg, too",
+                    "the formats are table, json, ndjson and markdown; `drift`, `diff` and `compare` also have html, \
+                     sarif, junit and github, and `topology` has mermaid, dot and svg",
                 ));
             };
             outputs.push(Output { format, file });
@@ -139,7 +162,11 @@ impl Printer {
         if outputs.is_empty() {
             outputs.push(Output { format: Format::Table, file: None });
         }
-        if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
+        // GitHub reads its commands between whatever else is in the log of a step, so they go with a table.
+        let on_terminal = outputs.iter().filter(|output| output.file.is_none());
+        let beside = |format: Format| on_terminal.clone().any(|output| output.format == format);
+        let annotated = beside(Format::Github) && beside(Format::Table);
+        if on_terminal.clone().count() > if annotated { 2 } else { 1 } {
             return Err(CommandError::new("only one output can go to the terminal")
                 .hint("give the others a file: -o json=FILE"));
         }
@@ -149,6 +176,11 @@ impl Printer {
             color_errors: use_color(global.color, io::stderr().is_terminal()),
             talk: talk(global),
         })
+    }
+
+    /// Whether a format is asked for, wherever it goes.
+    pub(crate) fn prints(&self, format: Format) -> bool {
+        self.outputs.iter().any(|output| output.format == format)
     }
 
     /// Whether a person reads the result as a table on the terminal.
@@ -168,12 +200,14 @@ impl Printer {
 
     pub(crate) fn print(&self, what: &dyn Show) -> CommandResult<()> {
         // Before anything is written: a command that cannot do all that is asked does nothing.
-        let draw = |output: &Output| match output.format {
+        let draw = |output: &Output| {
+            match output.format {
             format if !format.is_drawing() => Ok(None),
             format => what.draw(format).map(Some).ok_or_else(|| {
                 CommandError::new(format!("this command has no {} output", format.name()))
-                    .hint("`driftline topology` draws, and `driftline compare` has cfn")
+                    .hint("`topology` draws; `drift`, `diff` and `compare` have html, sarif, junit and github; `compare` has cfn")
             }),
+        }
         };
         let drawings = self.outputs.iter().map(draw).collect::<CommandResult<Vec<Option<String>>>>()?;
         for (output, drawing) in self.outputs.iter().zip(drawings) {
@@ -182,19 +216,36 @@ impl Printer {
                 None => write_as(output.format, what, out, color),
             };
             match &output.file {
-                Some(path) => {
-                    let failed =
-                        |error: io::Error| CommandError::because(format!("cannot write `{}`", path.display()), &error);
-                    let mut file = BufWriter::with_capacity(64 * 1024, File::create(path).map_err(failed)?);
-                    write(&mut file, false).and_then(|()| file.flush()).map_err(failed)?;
-                }
+                Some(path) => replace_file(path, |file| write(file, false))
+                    .map_err(|error| CommandError::because(format!("cannot write `{}`", path.display()), &error))?,
                 None => {
                     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
                     delivered(write(&mut out, self.color).and_then(|()| out.flush()))?;
                 }
             }
         }
+        if self.prints(Format::Github) {
+            self.summarize(what)?;
+        }
         Ok(())
+    }
+
+    /// Adds to the summary of a workflow's step, where there is one and as far as it has room.
+    fn summarize(&self, what: &dyn Show) -> CommandResult<()> {
+        let Some(path) = text_variable("GITHUB_STEP_SUMMARY").map(PathBuf::from) else { return Ok(()) };
+        let failed = |error: io::Error| {
+            CommandError::because(format!("cannot add to the step's summary `{}`", path.display()), &error)
+        };
+        let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(failed)?;
+        let taken = file.metadata().map_err(failed)?.len();
+        let room = SUMMARY.saturating_sub(usize::try_from(taken).unwrap_or(usize::MAX));
+        match what.summary(room) {
+            Some(text) if text.len() <= room => file.write_all(text.as_bytes()).map_err(failed),
+            _ => {
+                self.warn(&format!("the step's summary `{}` has no room left; nothing was added", path.display()));
+                Ok(())
+            }
+        }
     }
 
     /// A line on stderr that may be left out.
@@ -246,6 +297,42 @@ impl Printer {
     }
 }
 
+/// What GitHub takes as the summary of one step: 1 MiB.
+const SUMMARY: usize = 1 << 20;
+
+/// Writes a file so that there is the old one or the new one, whole, whatever happens in between.
+fn replace_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let fill = |file: File| {
+        let mut file = BufWriter::with_capacity(64 * 1024, file);
+        write(&mut file)?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)
+    };
+    // A device or a pipe is written to, never replaced; a link stays, and what it names is replaced.
+    let path = &match path.canonicalize() {
+        Ok(target) if !target.is_file() => return fill(OpenOptions::new().write(true).open(target)?).map(drop),
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        Err(error) => return Err(error),
+    };
+    let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let finish = || {
+        let file = fill(File::create(&beside)?)?;
+        if let Ok(known) = path.metadata() {
+            file.set_permissions(known.permissions())?;
+        }
+        file.sync_all()?;
+        #[expect(clippy::disallowed_methods, reason = "a report is replaced; nothing of the store is")]
+        std::fs::rename(&beside, path)
+    };
+    finish().inspect_err(|_| {
+        let _ = std::fs::remove_file(&beside);
+    })
+}
+
 /// Bytes to standard output.
 pub(crate) fn write_out(bytes: &[u8]) -> CommandResult<()> {
     delivered(io::stdout().lock().write_all(bytes))
@@ -285,8 +372,8 @@ fn write_as(format: Format, what: &dyn Show, out: &mut dyn Write, color: bool) -
         Format::Json => what.json(out).and_then(|()| out.write_all(b"\n")),
         Format::Ndjson => what.ndjson(out),
         Format::Markdown => what.markdown(out),
-        // Drawn before, and whole.
-        Format::Mermaid | Format::Dot | Format::Svg | Format::Cfn => Ok(()),
+        // The others were drawn before, and whole.
+        _ => Ok(()),
     }
 }
 
@@ -339,6 +426,8 @@ pub(crate) fn markdown_cell(text: &str) -> String {
     let mut out = String::new();
     for char in visible(text).chars() {
         match char {
+            // In a comment this would call people.
+            '@' if !out.ends_with(|before: char| before.is_alphanumeric()) => out.push_str("@<!-- -->"),
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' | '~' => {
                 out.push('\\');
                 out.push(char);

@@ -1,4 +1,12 @@
-//! The drift report, in every format.
+//! The drift report: what is in it, and as a table. The other formats have files of their own.
+
+mod github;
+mod html;
+mod json;
+mod junit;
+pub(crate) mod markdown;
+mod sarif;
+pub(crate) mod telling;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,15 +16,16 @@ use driftline_core::compare::{Change, Excused};
 use driftline_core::rule::RuleBook;
 use driftline_core::seal::is_sealed;
 use driftline_core::verdict::{DriftKind, Status};
-use driftline_core::{ResourceKey, Value, difference};
-use driftline_sources::place::account_and_region;
-use driftline_store::detect::{SourceReport, Tally};
-use jiff::Timestamp;
-use serde::Serialize;
+use driftline_core::{ResourceKey, Severity, Value, difference};
+use driftline_store::detect::{Drift, SourceReport, Tally};
+use jiff::{SignedDuration, Timestamp};
 
-use crate::observe::Extents;
-use crate::output::{BOLD, CYAN, DIM, GREEN, Page, RED, Show, YELLOW, count, markdown_cell, short, visible};
+use crate::args::FailOn;
+use crate::output::{BOLD, CYAN, DIM, Format, GREEN, Page, RED, Show, YELLOW, count, short, visible};
+use crate::severity::{Counts, Rating};
 use crate::time::ago;
+
+pub(crate) use json::{JsonChange, JsonExcused, json_change, json_excused};
 
 /// One resource in the report.
 #[derive(Debug, Clone)]
@@ -29,6 +38,14 @@ pub(crate) struct Entry<'a> {
     pub changes: Changes<'a>,
     pub excused: &'a [Excused],
     pub reason: Option<&'a str>,
+    /// How much it matters; only of what is drifted or unknown.
+    pub rating: Option<Rating<'a>>,
+}
+
+impl Entry<'_> {
+    pub(crate) fn severity(&self) -> Option<Severity> {
+        self.rating.as_ref().map(|rating| rating.worst.level)
+    }
 }
 
 /// Changes as a list, or as the JSON that lists them, unread.
@@ -92,158 +109,14 @@ pub(crate) struct Report<'a> {
     pub expired_rules: Vec<&'a str>,
     /// What `--where` said, if anything.
     pub filter: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonBaseline<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    set_at: Option<Timestamp>,
-    sources: BTreeMap<String, JsonPin>,
-}
-
-#[derive(Serialize)]
-struct JsonPin {
-    version: u64,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonSummary {
-    total: u64,
-    in_sync: u64,
-    drifted: u64,
-    unknown: u64,
-    not_checked: u64,
-    resolved: usize,
-    excused: usize,
-    drift_rate: f64,
-}
-
-#[derive(Serialize)]
-pub(crate) struct JsonChange<'a> {
-    path: String,
-    op: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    baseline: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    current: Option<&'a Value>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct JsonExcused<'a> {
-    path: String,
-    rule: &'static str,
-    origin: String,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    baseline: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    current: Option<&'a Value>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonSource {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    baseline_version: Option<u64>,
-    version: u64,
-    taken_at: Timestamp,
-    extents: Extents,
-}
-
-#[derive(Serialize)]
-struct JsonRules<'a> {
-    unused: &'a [&'a str],
-    expired: &'a [&'a str],
-}
-
-pub(crate) fn json_change(change: &Change) -> JsonChange<'_> {
-    JsonChange {
-        path: change.path.to_string(),
-        op: difference::operation(change),
-        baseline: change.expected.as_ref(),
-        current: change.actual.as_ref(),
-    }
-}
-
-pub(crate) fn json_excused<'a>(excused: &'a Excused, book: &'a RuleBook) -> JsonExcused<'a> {
-    let rule = &book.rules()[excused.rule];
-    JsonExcused {
-        path: excused.change.path.to_string(),
-        rule: rule.kind.name(),
-        origin: rule.origin.to_string(),
-        reason: &rule.reason,
-        baseline: excused.change.expected.as_ref(),
-        current: excused.change.actual.as_ref(),
-    }
-}
-
-/// Members of a JSON object, one after the other.
-struct Object<'o> {
-    out: &'o mut Vec<u8>,
-    first: bool,
-}
-
-impl<'o> Object<'o> {
-    fn begin(out: &'o mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Self { out, first: true }
-    }
-
-    fn name(&mut self, name: &str) {
-        if !std::mem::take(&mut self.first) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-    }
-
-    fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
-        self.name(name);
-        Ok(serde_json::to_writer(&mut *self.out, value)?)
-    }
-
-    fn optional(&mut self, name: &str, value: Option<&(impl Serialize + ?Sized)>) -> io::Result<()> {
-        value.map_or(Ok(()), |value| self.member(name, value))
-    }
-
-    fn end(self) {
-        self.out.push(b'}');
-    }
-}
-
-/// How much of a report is put together before it is handed on.
-const CHUNK: usize = 64 * 1024;
-
-/// Written member by member, because changes that nobody had to read are copied as they are.
-fn write_resource(entry: &Entry<'_>, book: &RuleBook, out: &mut Vec<u8>) -> io::Result<()> {
-    let (account, region) = account_and_region(entry.key.place.as_str());
-    let mut object = Object::begin(out);
-    object.member("canonicalId", &entry.key.id)?;
-    object.member("resourceType", &entry.key.kind)?;
-    object.member("place", entry.key.place.as_str())?;
-    object.optional("account", account)?;
-    object.optional("region", region)?;
-    object.member("source", entry.source)?;
-    object.member("status", &entry.status)?;
-    object.optional("kind", entry.kind.as_ref())?;
-    object.optional("firstSeen", entry.since.as_ref())?;
-    match entry.changes {
-        Changes::Unread(text) => {
-            object.name("changes");
-            object.out.extend_from_slice(text.as_bytes());
-        }
-        Changes::Read(list) => object.member("changes", &list.iter().map(json_change).collect::<Vec<_>>())?,
-    }
-    let excused: Vec<JsonExcused<'_>> = entry.excused.iter().map(|excused| json_excused(excused, book)).collect();
-    object.member("excused", &excused)?;
-    object.optional("reason", entry.reason)?;
-    object.end();
-    Ok(())
+    pub severities: Counts,
+    pub by_type: BTreeMap<String, Tally>,
+    /// What is in sync only by rules and not listed; reports tell of it.
+    pub only_excused: Vec<Entry<'a>>,
+    /// The same question one version earlier, where there is one.
+    pub previous: Option<&'a Drift>,
+    pub fail_on: FailOn,
+    pub stale_after: SignedDuration,
 }
 
 /// A value for people: short, and never a secret's digest.
@@ -324,8 +197,13 @@ impl Report<'_> {
         if total == 0 {
             return Ok(());
         }
-        writeln!(page, "{title}  {}", page.paint(DIM, explain))?;
-        for entry in self.of(status).take(self.limit()) {
+        let levels = Counts::of(self.of(status).filter_map(Entry::severity)).words();
+        let explain = if levels.is_empty() { explain.to_owned() } else { format!("{explain}: {levels}") };
+        writeln!(page, "{title}  {}", page.paint(DIM, &explain))?;
+        // The worst first: whoever reads only the top has read what matters.
+        let mut listed: Vec<&Entry<'_>> = self.of(status).collect();
+        listed.sort_by_key(|entry| std::cmp::Reverse(entry.severity()));
+        for entry in listed.into_iter().take(self.limit()) {
             let (sign, style) = sign(entry);
             let mut about = vec![entry.source.to_owned()];
             // An ARN tells the place already.
@@ -335,6 +213,9 @@ impl Report<'_> {
             }
             if let Some(kind) = entry.kind.filter(|kind| *kind == DriftKind::Deleted) {
                 about.insert(0, kind.name().to_owned());
+            }
+            if let Some(level) = entry.severity() {
+                about.insert(0, level.name().to_owned());
             }
             if let Some(since) = entry.since {
                 about.push(format!("since {}", ago(since, self.now)));
@@ -416,113 +297,22 @@ impl Show for Report<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (name, set_at) = match &self.expected {
-            Expected::Baseline { name, set_at } => (name.as_str(), Some(*set_at)),
-            Expected::Versions { text } => (text.as_str(), None),
-        };
-        let pins = self
-            .sources
-            .iter()
-            .filter_map(|source| Some((source.stream.to_string(), JsonPin { version: source.expected? })));
-        let tally = self.tally;
-        let summary = JsonSummary {
-            total: tally.total(),
-            in_sync: tally.in_sync,
-            drifted: tally.drifted,
-            unknown: tally.unknown,
-            not_checked: tally.not_checked,
-            resolved: self.resolved().count(),
-            excused: self.excused,
-            drift_rate: driftline_core::velocity::Rate::new(tally.drifted, tally.checked()).drift_rate,
-        };
-        let source = |source: &SourceReport| JsonSource {
-            name: source.stream.to_string(),
-            baseline_version: source.expected,
-            version: source.version,
-            taken_at: source.taken_at,
-            extents: Extents { complete: source.complete_extents, partial: source.partial_extents },
-        };
-        let mut buffer = Vec::new();
-        let mut report = Object::begin(&mut buffer);
-        report.member("schema", "driftline.drift/v1")?;
-        report.member("computedAt", &self.now)?;
-        report.member("baseline", &JsonBaseline { name, set_at, sources: pins.collect() })?;
-        report.optional("where", self.filter.as_ref())?;
-        report.member("summary", &summary)?;
-        report.name("resources");
-        report.out.push(b'[');
-        for (at, entry) in self.entries.iter().enumerate() {
-            if at > 0 {
-                report.out.push(b',');
-            }
-            write_resource(entry, self.book, report.out)?;
-            if report.out.len() > CHUNK {
-                out.write_all(report.out)?;
-                report.out.clear();
-            }
-        }
-        report.out.push(b']');
-        report.member("sources", &self.sources.iter().map(source).collect::<Vec<_>>())?;
-        report.member("rules", &JsonRules { unused: &self.unused_rules, expired: &self.expired_rules })?;
-        report.end();
-        out.write_all(&buffer)
+        json::write(self, out)
     }
 
     fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut line = Vec::new();
-        for entry in &self.entries {
-            line.clear();
-            write_resource(entry, self.book, &mut line)?;
-            line.push(b'\n');
-            out.write_all(&line)?;
-        }
-        Ok(())
+        json::write_lines(self, out)
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        let tally = self.tally;
-        writeln!(out, "### Drift {}\n", markdown_cell(&self.heading()))?;
-        writeln!(out, "| drifted | unknown | not checked | in sync | excused differences |\n|---|---|---|---|---|")?;
-        let counts = (tally.drifted, tally.unknown, tally.not_checked, tally.in_sync);
-        writeln!(out, "| {} | {} | {} | {} | {} |\n", counts.0, counts.1, counts.2, counts.3, self.excused)?;
-        let listed = |entry: &&Entry<'_>| {
-            matches!(entry.status, Status::Drifted | Status::Unknown) || entry.kind == Some(DriftKind::Resolved)
-        };
-        if self.entries.iter().any(|entry| listed(&entry)) {
-            writeln!(out, "| | resource | type | source | changes |\n|---|---|---|---|---|")?;
-            for entry in self.entries.iter().filter(listed).take(self.limit()) {
-                let word = entry.kind.map_or(entry.status.name(), DriftKind::name);
-                let list = entry.changes.list();
-                let changes: Vec<String> =
-                    list.iter().take(10).map(|change| markdown_cell(&change_line(change))).collect();
-                let more = list.len().saturating_sub(10);
-                let tail = if more > 0 { format!("<br>… and {more} more") } else { String::new() };
-                writeln!(
-                    out,
-                    "| {word} | {} | {} | {} | {}{tail} |",
-                    markdown_cell(&entry.key.id),
-                    markdown_cell(&entry.key.kind),
-                    markdown_cell(entry.source),
-                    changes.join("<br>")
-                )?;
-            }
-            let count = self.entries.iter().filter(listed).count();
-            if count > self.limit() {
-                writeln!(out, "\n… and {} more.", count - self.limit())?;
-            }
-            writeln!(out)?;
-        }
-        let groups = self.not_checked_groups();
-        if !groups.is_empty() {
-            writeln!(out, "| not checked | type | place | source | why |\n|---|---|---|---|---|")?;
-            for ((source, place, reason), types) in groups.iter().take(self.limit()) {
-                for (kind, count) in types {
-                    let cells = [kind, place, source, reason].map(|text| markdown_cell(text));
-                    writeln!(out, "| {count} | {} |", cells.join(" | "))?;
-                }
-            }
-            writeln!(out)?;
-        }
-        writeln!(out, "{}", markdown_cell(&self.result_line()))
+        out.write_all(markdown::page(&self.telling(), markdown::COMMENT).as_bytes())
+    }
+
+    fn draw(&self, format: Format) -> Option<String> {
+        telling::draw(&self.telling(), format)
+    }
+
+    fn summary(&self, room: usize) -> Option<String> {
+        Some(markdown::page(&self.telling(), room))
     }
 }

@@ -22,6 +22,7 @@ mod judging;
 #[cfg(feature = "kube")]
 mod operator;
 mod reliability;
+mod reports;
 mod schema;
 mod story;
 mod support;
