@@ -549,6 +549,7 @@ pub(crate) struct Extents {
 
 impl Line {
     /// The stream that it is a version of.
+    #[cfg(feature = "aws")]
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
