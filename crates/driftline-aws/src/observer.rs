@@ -3,11 +3,11 @@
 use driftline_core::SourceName;
 use driftline_sources::normalize::{Model, NormalizeError};
 use futures_util::stream::{self, StreamExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::pass::{Covered, Here, Pass, normalized};
+use crate::pass::{Covered, Here, Pass, normalized_text};
 use crate::row::{Operation, Row};
-use crate::run::{Listed, row};
+use crate::run::{Written, outcome, row};
 use crate::scan::{self, Index};
 use crate::{cloud_control, cloudformation, config, dns, table, topology};
 
@@ -155,21 +155,68 @@ impl Observer {
         let rows: Vec<&Row> = self.rows(asked).into_iter().filter(|row| row.global == here.region.is_none()).collect();
         let client = &here.client;
         let listed = stream::iter(rows.into_iter().map(|one| async move { (one, row(client, one).await) }));
-        let listed: Vec<(&Row, Listed)> = listed.buffered(16).collect().await;
-        let mut lists = Map::new();
+        let mut listed: Vec<(&Row, Written)> = listed.buffered(16).collect().await;
         let mut covered = Covered::default();
         let mut problems = Vec::new();
-        for (row, found) in listed {
-            covered.add(row.kind, here.place(row.kind), found.outcome());
-            problems.extend(found.problems);
-            lists.insert(row.list.to_owned(), Value::Array(found.items));
+        for (row, found) in &mut listed {
+            covered.add(row.kind, here.place(row.kind), outcome(found.partial.as_deref()));
+            problems.append(&mut found.problems);
         }
         let (model, members) = match self {
-            Observer::Adopt => (Model::Adopt, json!({"discovered": lists})),
-            _ => (Model::Inventory, json!({"resourceType": "all", "resources": lists})),
+            Observer::Adopt => (Model::Adopt, "\"discovered\":"),
+            _ => (Model::Inventory, "\"resourceType\":\"all\",\"resources\":"),
         };
-        let document = here.document(members);
-        let listing = normalized(model, here, source, &document, &covered, problems)?;
+        let document = written(&here.document(json!({})), members, listed);
+        let listing = normalized_text(model, here, source, &document, &covered, problems)?;
         Ok(Pass { part: None, scope: here.scope(), listing })
+    }
+}
+
+/// A document with the lists of rows in it, put together as text; each list is let go of as it is written.
+fn written(head: &Value, members: &str, lists: Vec<(&Row, Written)>) -> String {
+    let head = head.to_string();
+    let of_items: usize = lists.iter().flat_map(|(_, list)| &list.items).map(|item| item.len() + 1).sum();
+    let mut text = String::with_capacity(head.len() + members.len() + of_items + 64 * lists.len());
+    text.push_str(head.strip_suffix('}').unwrap_or(&head));
+    text.push(',');
+    text.push_str(members);
+    text.push('{');
+    for (nth, (row, list)) in lists.into_iter().enumerate() {
+        if nth > 0 {
+            text.push(',');
+        }
+        text.push_str(&Value::from(row.list).to_string());
+        text.push_str(":[");
+        for (nth, item) in list.items.into_iter().enumerate() {
+            if nth > 0 {
+                text.push(',');
+            }
+            text.push_str(&item);
+        }
+        text.push(']');
+    }
+    text.push_str("}}");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_put_together_as_text_is_the_document() {
+        let items = |texts: &[&str]| Written {
+            items: texts.iter().map(|text| Box::from(*text)).collect(),
+            ..Written::default()
+        };
+        let lists = vec![
+            (&table::ADOPT[0], items(&["{\"vpcId\":\"a\"}", "{\"vpcId\":\"b\"}"])),
+            (&table::ADOPT[1], items(&[])),
+        ];
+        let text = written(&json!({"accountId": "1"}), "\"discovered\":", lists);
+        let expected = json!({
+            "accountId": "1", "discovered": {"vpcs": [{"vpcId": "a"}, {"vpcId": "b"}], "subnets": []},
+        });
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), expected);
     }
 }

@@ -86,7 +86,18 @@ pub fn normalized(
     covered: &Covered,
     problems: Vec<Problem>,
 ) -> Result<Listing, NormalizeError> {
-    let text = document.to_string();
+    normalized_text(model, here, source, &document.to_string(), covered, problems)
+}
+
+/// The same for a document that is written already.
+pub fn normalized_text(
+    model: Model,
+    here: &Here,
+    source: &SourceName,
+    text: &str,
+    covered: &Covered,
+    problems: Vec<Problem>,
+) -> Result<Listing, NormalizeError> {
     let name = format!("the answers of AWS for {}", here.scope());
     let documents = [Document { name: &name, bytes: text.as_bytes(), written_at: None }];
     let listings = model.normalize(&documents, &here.context(source))?;

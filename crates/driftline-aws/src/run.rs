@@ -91,84 +91,130 @@ pub async fn pages(
     about: &str,
 ) -> Listed {
     let mut listed = Listed::default();
+    let mut found = Vec::new();
+    let take = |answer: &Value| found.extend(all(answer, items).into_iter().cloned());
+    listed.partial = each_page(client, operation, paging, more, about, take).await;
+    listed.items = found;
+    listed
+}
+
+/// Hands over the answers of a listing one by one, and says why there are no more if there should be.
+async fn each_page(
+    client: &Client,
+    operation: &Operation,
+    paging: Option<&Paging>,
+    more: &[(String, Value)],
+    about: &str,
+    mut take: impl FnMut(&Value),
+) -> Option<String> {
     let mut seen: BTreeSet<Vec<String>> = BTreeSet::new();
     let mut token: Vec<(String, Value)> = Vec::new();
     loop {
         let given: Vec<(String, Value)> = more.iter().cloned().chain(token).collect();
         let answer = match ask(client, operation, &given, about).await {
             Ok(answer) => answer,
-            Err(error) => {
-                listed.cut(reason(&error, operation));
-                return listed;
-            }
+            Err(error) => return Some(reason(&error, operation)),
         };
-        listed.items.extend(all(&answer, items).into_iter().cloned());
-        let Some(paging) = paging else { return listed };
+        take(&answer);
+        let paging = paging?;
         let says_more = paging.more.map(|path| at(&answer, path).is_some_and(|more| *more == true || *more == "true"));
         token = paging
             .tokens
             .iter()
             .filter_map(|(sent, received)| Some(((*sent).to_owned(), at(&answer, received)?.clone())))
             .collect();
+        let cut = |why: &str| Some(format!("page cut: {} {} {why}", operation.service, operation.name));
         match (says_more, token.is_empty()) {
-            (Some(false), _) | (None, true) => return listed,
-            (Some(true), true) => {
-                listed.cut(format!(
-                    "page cut: {} {} says that there is more, and not where",
-                    operation.service, operation.name
-                ));
-                return listed;
-            }
+            (Some(false), _) | (None, true) => return None,
+            (Some(true), true) => return cut("says that there is more, and not where"),
             (_, false) => {}
         }
         if !seen.insert(token.iter().map(|(_, value)| value.to_string()).collect()) {
-            listed.cut(format!("page cut: {} {} handed out a page token twice", operation.service, operation.name));
-            return listed;
+            return cut("handed out a page token twice");
         }
     }
 }
 
+/// The items of a row as a document writes them. They are texts: as trees, fifty thousand of them would be half a
+/// gigabyte.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub items: Vec<Box<str>>,
+    pub partial: Option<String>,
+    pub problems: Vec<Problem>,
+}
+
 /// A whole row: its pages, its items each once, what is asked about each, and all of it as documents write it.
-pub async fn row(client: &Client, row: &Row) -> Listed {
-    let mut listed = pages(client, &row.operation, row.paging.as_ref(), row.items, &[], "").await;
-    if let Some(gone) = row.gone {
-        listed.items.retain(|item| !gone(item));
+pub async fn row(client: &Client, row: &Row) -> Written {
+    let is_there = |item: &&Value| row.gone.is_none_or(|gone| !gone(item));
+    let written = |answer: &Value| item(answer, row.fields).to_string().into_boxed_str();
+    if row.follow.is_empty() {
+        let mut once = Once::default();
+        let take = |answer: &Value| {
+            for found in all(answer, row.items).into_iter().filter(is_there) {
+                once.take(identity(found, row.identity), written(found), row.kind);
+            }
+        };
+        let partial = each_page(client, &row.operation, row.paging.as_ref(), &[], "", take).await;
+        return Written { items: once.kept, partial, problems: once.problems };
     }
+    let mut listed = pages(client, &row.operation, row.paging.as_ref(), row.items, &[], "").await;
+    listed.items.retain(|item| is_there(&item));
     once(&mut listed, row.identity, row.kind);
     for follow in row.follow {
         follow_up(client, follow, &mut listed).await;
     }
-    let fields = row.fields;
-    for answer in &mut listed.items {
-        *answer = item(answer, fields);
-    }
-    listed
+    let items = listed.items.into_iter().map(|answer| written(&answer)).collect();
+    Written { items, partial: listed.partial, problems: listed.problems }
+}
+
+fn identity<'v>(item: &'v Value, path: &str) -> Option<&'v str> {
+    if path.is_empty() { item.as_str() } else { text_at(item, path) }
 }
 
 /// The same thing may come on two pages while things are made and deleted.
-fn once(listed: &mut Listed, identity: &str, kind: &str) {
-    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-    let mut kept: Vec<Value> = Vec::new();
+fn once(listed: &mut Listed, path: &str, kind: &str) {
+    let mut once = Once::default();
     for found in std::mem::take(&mut listed.items) {
-        let id = if identity.is_empty() { found.as_str() } else { text_at(&found, identity) };
+        let id = identity(&found, path).map(str::to_owned);
+        once.take(id.as_deref(), found, kind);
+    }
+    listed.items = once.kept;
+    listed.problems.append(&mut once.problems);
+}
+
+/// Things by what tells them apart, each kept once.
+struct Once<T> {
+    numbers: BTreeMap<Box<str>, usize>,
+    kept: Vec<T>,
+    problems: Vec<Problem>,
+}
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self { numbers: BTreeMap::new(), kept: Vec::new(), problems: Vec::new() }
+    }
+}
+
+impl<T: PartialEq> Once<T> {
+    fn take(&mut self, id: Option<&str>, found: T, kind: &str) {
         let Some(id) = id else {
-            kept.push(found);
-            continue;
+            self.kept.push(found);
+            return;
         };
-        match numbers.get(id).map(|known| &mut kept[*known]) {
+        match self.numbers.get(id).map(|known| &mut self.kept[*known]) {
             Some(known) if *known == found => {}
             Some(known) => {
                 let message = format!("{kind} was listed twice with different properties; the later is kept");
-                listed.problems.push(Problem { about: id.to_owned(), message });
+                self.problems.push(Problem { about: id.to_owned(), message });
                 *known = found;
             }
             None => {
-                numbers.insert(id.to_owned(), kept.len());
-                kept.push(found);
+                self.numbers.insert(id.into(), self.kept.len());
+                self.kept.push(found);
             }
         }
     }
-    listed.items = kept;
 }
 
 /// Asks about every item. What cannot be asked about is left out, and the listing is partial: half of a thing would

@@ -183,7 +183,8 @@ pub(crate) fn commit_listing(
                 problems: listing.problems,
             };
             intake.header(header)?;
-            for (key, found) in &listing.resources {
+            // Let go of one by one: the draft has its own form of them.
+            for (key, found) in listing.resources {
                 let (key, properties) = (key.as_ref(), found.properties.as_ref());
                 intake.resource(Seen { key, properties, sensitive: &found.sensitive, line: &[] })?;
             }
