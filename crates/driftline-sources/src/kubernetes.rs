@@ -177,7 +177,8 @@ impl Pass<'_> {
             .map_err(|error| NormalizeError::json(&document.name, &error))?
             .flatten();
         let items = items.unwrap_or_default();
-        let of_list = self.list(document, raw.api_version.as_deref(), raw.kind.as_deref(), raw.metadata.r#continue.as_deref())?;
+        let of_list =
+            self.list(document, raw.api_version.as_deref(), raw.kind.as_deref(), raw.metadata.r#continue.as_deref())?;
         for (at, item) in items.iter().enumerate() {
             self.object(document, value(document, item)?, of_list, &format!("item {}", at + 1))?;
         }
