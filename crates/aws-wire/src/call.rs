@@ -187,9 +187,9 @@ impl Reply {
             kind: Kind::Malformed,
             code: None,
             message: format!("the answer cannot be read: {why} ({start})"),
-            service: self.service.clone(),
-            operation: self.operation.clone(),
-            request_id: self.header("x-amzn-requestid").map(str::to_owned),
+            service: self.service.as_str().into(),
+            operation: self.operation.as_str().into(),
+            request_id: self.header("x-amzn-requestid").map(Box::from),
             retry_after: None,
         }
     }

@@ -40,9 +40,9 @@ pub struct Error {
     /// The service's own word: `ThrottlingException`, `NoSuchBucket`.
     pub code: Option<String>,
     pub message: String,
-    pub service: String,
-    pub operation: String,
-    pub request_id: Option<String>,
+    pub service: Box<str>,
+    pub operation: Box<str>,
+    pub request_id: Option<Box<str>>,
     pub retry_after: Option<Duration>,
 }
 
@@ -52,8 +52,8 @@ impl Error {
             kind,
             code: None,
             message: message.into(),
-            service: service.to_owned(),
-            operation: operation.to_owned(),
+            service: service.into(),
+            operation: operation.into(),
             request_id: None,
             retry_after: None,
         }
@@ -99,8 +99,8 @@ pub(crate) fn from_response(
     let request_id = ["x-amzn-requestid", "x-amz-request-id", "x-amzn-request-id"]
         .iter()
         .find_map(|name| header(headers, name))
-        .map(str::to_owned)
-        .or(said.request_id);
+        .map(Box::from)
+        .or_else(|| said.request_id.map(Box::from));
     let retry_after = retry_after(headers);
     Error {
         kind,

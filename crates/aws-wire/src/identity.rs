@@ -86,7 +86,7 @@ impl Identity {
         let fresh = match &self.origin {
             Origin::Chain(provider) => provider.provide_credentials().await.map_err(|error| {
                 let message = format!("no AWS credentials: {}", with_causes(&error));
-                Error { kind: Kind::Credentials, ..Error::of(Kind::Credentials, "", "", message) }
+                Error::of(Kind::Credentials, "", "", message)
             })?,
             Origin::Assumed(parent, role) => assume(parent, role).await?,
         };

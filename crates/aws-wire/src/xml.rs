@@ -35,7 +35,7 @@ impl Element {
                 Event::End(_) => {
                     let mut done = open.pop().ok_or("an element ends that never began")?;
                     if !done.children.is_empty() {
-                        done.text = done.text.trim().to_owned();
+                        done.text = done.text.trim().into();
                     }
                     close(done, &mut open, &mut root)?;
                 }

@@ -77,10 +77,22 @@ fn crates_depend_only_downwards() {
         ("driftline-bench", &[]),
         ("aws-wire", &[]),
         ("fake-aws", &[]),
+        ("driftline-aws", &["aws-wire", "driftline-core", "driftline-sources"]),
         ("jsonata", &[]),
         ("xtask", &["driftline-core", "driftline-sources"]),
         ("driftline-kube", &["aws-wire", "driftline-core", "driftline-sources"]),
-        ("driftline", &["driftline-core", "driftline-store", "driftline-sources", "driftline-kube", "jsonata"]),
+        (
+            "driftline",
+            &[
+                "driftline-core",
+                "driftline-store",
+                "driftline-sources",
+                "jsonata",
+                "aws-wire",
+                "driftline-aws",
+                "driftline-kube",
+            ],
+        ),
     ];
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -202,6 +202,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         let next = self.now.checked_add(pause).unwrap_or(self.now);
         draft.status.corrections = Some(Corrections { attempts, last: moment(self.now), next: moment(next) });
         draft.status.last_applied = self.sealed(judged);
+        draft.status.observed_generation = self.object.meta().generation;
         let (done, after) = self.after_write(&mut draft, &written);
         self.write(draft).await?;
         if done {
@@ -254,6 +255,8 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         self.status.e_tag.clone_from(&thing.etag);
         self.status.tenant_status.clone_from(&thing.state);
         self.status.pending = None;
+        // What was taken over is not of another generation: the next look must not take it for a changed declaration.
+        self.status.observed_generation = self.object.meta().generation;
         self.detected("DriftDetected", fields, more, None).await?;
         Ok(self.next(thing))
     }

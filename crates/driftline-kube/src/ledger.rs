@@ -1,4 +1,6 @@
-//! What reconciles saw, gathered into observations: one for each interval, of everything that was seen in it.
+//! What reconciles saw, gathered into observations: one for each interval, of everything that was seen in it. A thing
+//! that was seen in two forms within one interval ends an observation in between: what drifted and was corrected
+//! at once is in the history, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -44,7 +46,15 @@ pub struct Seen {
 pub struct Ledger {
     cluster: String,
     stream: StreamId,
-    seen: Arc<Mutex<BTreeMap<Entry, Sighting>>>,
+    seen: Arc<Mutex<Passes>>,
+}
+
+/// What was seen since the last time.
+#[derive(Debug, Default)]
+struct Passes {
+    /// Those that ended because a thing was seen in another form, and when.
+    ended: Vec<(Timestamp, BTreeMap<Entry, Sighting>)>,
+    current: BTreeMap<Entry, Sighting>,
 }
 
 impl Ledger {
@@ -53,20 +63,25 @@ impl Ledger {
     }
 
     /// A look at an object's thing.
-    pub fn saw<K: Managed>(&self, object: &K, thing: Option<&Thing>) {
+    pub fn saw<K: Managed>(&self, object: &K, thing: Option<&Thing>, now: Timestamp) {
         let sighting = thing.map(|thing| {
             let id = thing.arn.clone().unwrap_or_else(|| thing.id.clone());
             (id, thing.document.clone(), object.secrets())
         });
         if let Ok(mut seen) = self.seen.lock() {
-            seen.insert(Entry::of(object), sighting);
+            let entry = Entry::of(object);
+            if seen.current.get(&entry).is_some_and(|before| *before != sighting) {
+                let ended = std::mem::take(&mut seen.current);
+                seen.ended.push((now, ended));
+            }
+            seen.current.insert(entry, sighting);
         }
     }
 
     /// The object is gone, and its thing with it.
     pub fn forget<K: Managed>(&self, object: &K) {
         if let Ok(mut seen) = self.seen.lock() {
-            seen.remove(&Entry::of(object));
+            seen.current.remove(&Entry::of(object));
         }
     }
 
@@ -77,16 +92,32 @@ impl Ledger {
         objects: &BTreeSet<Entry>,
         known: &mut BTreeSet<(String, String)>,
         now: Timestamp,
+    ) -> Vec<Seen> {
+        let Ok(mut seen) = self.seen.lock() else { return Vec::new() };
+        let Passes { ended, current } = std::mem::take(&mut *seen);
+        drop(seen);
+        // What was only looked at in passing says nothing of what is not there any more.
+        let mut passes: Vec<Seen> =
+            ended.into_iter().filter_map(|(at, seen)| self.pass(seen, objects, &BTreeSet::new(), at)).collect();
+        known.extend(objects.iter().map(|entry| (entry.type_name.clone(), entry.namespace.clone())));
+        passes.extend(self.pass(current, objects, known, now));
+        passes
+    }
+
+    fn pass(
+        &self,
+        seen: BTreeMap<Entry, Sighting>,
+        objects: &BTreeSet<Entry>,
+        known: &BTreeSet<(String, String)>,
+        at: Timestamp,
     ) -> Option<Seen> {
-        let seen = std::mem::take(&mut *self.seen.lock().ok()?);
         let mut missing: BTreeMap<(String, String), usize> = BTreeMap::new();
         for entry in objects {
             let extent = (entry.type_name.clone(), entry.namespace.clone());
-            *missing.entry(extent.clone()).or_default() += usize::from(!seen.contains_key(entry));
-            known.insert(extent);
+            *missing.entry(extent).or_default() += usize::from(!seen.contains_key(entry));
         }
         // An extent that had objects and has none any more is complete and empty.
-        for extent in known.iter() {
+        for extent in known {
             missing.entry(extent.clone()).or_default();
         }
         if missing.is_empty() {
@@ -102,7 +133,7 @@ impl Ledger {
         }
         let header = Header {
             stream: self.stream.clone(),
-            taken_at: now,
+            taken_at: at,
             observer: Some("driftline operator".into()),
             coverage,
             problems: Vec::new(),
@@ -136,7 +167,7 @@ mod tests {
         object
     }
 
-    fn thing(id: &str) -> Thing {
+    fn thing(id: &str, enabled: bool) -> Thing {
         Thing {
             id: id.into(),
             arn: None,
@@ -144,7 +175,7 @@ mod tests {
             live: Live::Present,
             state: None,
             owner: None,
-            document: Value::from([("enabled", Value::Bool(true))]),
+            document: Value::from([("enabled", Value::Bool(enabled))]),
         }
     }
 
@@ -155,19 +186,37 @@ mod tests {
         let mut known = BTreeSet::new();
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         let kind = "AWS::CloudFront::DistributionTenant";
-        ledger.saw(&object("a"), Some(&thing("dt_a")));
-        let partial = ledger.close(&all, &mut known, now).unwrap();
+        ledger.saw(&object("a"), Some(&thing("dt_a", true)), now);
+        let [partial] = &ledger.close(&all, &mut known, now)[..] else { panic!("one pass") };
         assert!(!partial.header.coverage.is_complete(kind, "k8s/prod/web"));
         assert_eq!(partial.resources.len(), 1);
 
-        ledger.saw(&object("a"), Some(&thing("dt_a")));
-        ledger.saw(&object("b"), None);
-        let whole = ledger.close(&all, &mut known, now).unwrap();
+        ledger.saw(&object("a"), Some(&thing("dt_a", true)), now);
+        ledger.saw(&object("b"), None, now);
+        let [whole] = &ledger.close(&all, &mut known, now)[..] else { panic!("one pass") };
         assert!(whole.header.coverage.is_complete(kind, "k8s/prod/web"));
         assert_eq!(whole.resources.len(), 1, "what is not there is no resource");
 
-        let empty = ledger.close(&BTreeSet::new(), &mut known, now).unwrap();
+        let [empty] = &ledger.close(&BTreeSet::new(), &mut known, now)[..] else { panic!("one pass") };
         assert!(empty.header.coverage.is_complete(kind, "k8s/prod/web"));
         assert_eq!(empty.resources.len(), 0);
+    }
+
+    #[test]
+    fn what_drifted_and_was_corrected_within_one_interval_is_seen_in_both_forms() {
+        let ledger = Ledger::new("prod", "operator/prod".parse().unwrap());
+        let all = BTreeSet::from([Entry::of(&object("a"))]);
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        for (second, enabled) in [(1, true), (2, true), (3, false), (4, true)] {
+            ledger.saw(&object("a"), Some(&thing("dt_a", enabled)), at(second));
+        }
+        let passes = ledger.close(&all, &mut BTreeSet::new(), at(9));
+        let seen: Vec<(i64, String)> = passes
+            .iter()
+            .map(|pass| (pass.header.taken_at.as_second(), pass.resources.values().next().unwrap().0.to_json()))
+            .collect();
+        let form = |enabled: bool| format!(r#"{{"enabled":{enabled}}}"#);
+        assert_eq!(seen, [(3, form(true)), (4, form(false)), (9, form(true))]);
+        assert!(ledger.close(&BTreeSet::new(), &mut BTreeSet::new(), at(10)).is_empty());
     }
 }

@@ -97,6 +97,10 @@ pub fn judge<K: Managed>(object: &K, status: &Status, settings: &Settings, desir
     // What a write rests on is compared under every policy; only the answer is not asked for under suspend.
     if let Some(thing) = &sight.thing {
         found = object.compare(desired, &thing.document, applied.as_ref(), &settings.ignore);
+        // Of a thing that was taken over nothing was ever applied: what was told to have drifted is what others did.
+        if applied.is_none() && status.drift.is_some() && compares {
+            others.clone_from(&found.changes);
+        }
         if let Some(applied) = applied.as_ref().filter(|_| compares) {
             others = object.compare(applied, &object.sealed(&thing.document), None, &settings.ignore).changes;
         }

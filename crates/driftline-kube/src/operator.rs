@@ -304,7 +304,7 @@ async fn flush(
         for listing in &listings {
             (listing.entries)(&mut objects);
         }
-        if let Some(observation) = ledger.close(&objects, &mut known, clock()) {
+        for observation in ledger.close(&objects, &mut known, clock()) {
             let sink = sink.clone();
             let resources = observation.resources.len();
             match tokio::task::spawn_blocking(move || sink(observation)).await {

@@ -116,7 +116,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         tracing::debug!(kind = K::KIND.name(), namespace, name, decision = ?judged.decision, "decided");
         if sight.pending.is_none() && !judged.situation.deleting {
             if let Some(ledger) = &self.context.ledger {
-                ledger.saw(&*self.object, sight.thing.as_ref());
+                ledger.saw(&*self.object, sight.thing.as_ref(), self.now);
             }
             if let (true, Some(thing)) = (sight.foreign, &sight.thing) {
                 self.take_over(thing).await?;
@@ -143,13 +143,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
     pub(crate) fn draft(&self) -> Draft {
         let mut draft = Draft::new(self.status.clone(), self.object.meta().generation, self.now);
         draft.status.handled_reconcile_at = self.object.annotations().get(RECONCILE_AT).cloned();
-        let remarks = self.object.remarks();
-        for about in ["DNSReady", "CertificateReady"] {
-            match remarks.iter().find(|remark| remark.about == about) {
-                Some(remark) => draft.set(about, Truth::Unknown, remark.reason, remark.message),
-                None => draft.remove(about),
-            }
-        }
+        remark(&mut draft, &*self.object);
         draft
     }
 
@@ -194,6 +188,17 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         }
         self.tell(false, "Adopted", format!("took over `{}`", thing.arn.as_deref().unwrap_or(&thing.id))).await;
         Ok(())
+    }
+}
+
+/// Says what is declared and not acted on.
+fn remark<K: Managed>(draft: &mut Draft, object: &K) {
+    let remarks = object.remarks();
+    for about in ["DNSReady", "CertificateReady"] {
+        match remarks.iter().find(|remark| remark.about == about) {
+            Some(remark) => draft.set(about, Truth::Unknown, remark.reason, remark.message),
+            None => draft.remove(about),
+        }
     }
 }
 
@@ -295,6 +300,7 @@ async fn refuse<K: Managed, C: Cloud<K>, W: Cluster<K>>(
     let was =
         before.conditions.iter().find(|one| one.type_ == READY).map(|one| (one.reason.clone(), one.message.clone()));
     let mut draft = Draft::new(before, object.meta().generation, now);
+    remark(&mut draft, object);
     draft.set(READY, Truth::False, reason, message.as_str());
     draft.set(CHECKED, Truth::False, reason, "nothing was compared: see the condition Ready");
     if draft.status.observed_generation != object.meta().generation {

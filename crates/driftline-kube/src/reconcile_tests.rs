@@ -403,10 +403,16 @@ async fn a_thing_of_that_name_that_is_not_ours_is_left_alone_until_the_object_sa
     other.assert_condition("Ready", "False", "NotOurs");
     assert_eq!(other.writes(), Vec::<&str>::new());
     other.annotate(ADOPT, "dt_1");
-    other.settle().await;
+    for _ in 0..5 {
+        other.settle().await;
+    }
     other.assert_condition("Drifted", "True", "DriftDetected");
     assert_eq!(other.writes(), Vec::<&str>::new(), "under report what is taken over is not overwritten");
     assert_eq!(other.world(|world| world.tenants["dt_1"].owner.clone()).as_deref(), Some("uid-1"));
+    other.edit(|spec| spec.parameters[0].value = "other".into());
+    other.settle().await;
+    assert!(other.events().contains(&"DriftOverwritten"), "{:?}", other.events());
+    assert_eq!(other.writes(), ["update"]);
     // Deleting the object before it is taken over lets the thing be.
     let stranger = Scene::new(Policy::Enforce);
     stranger.settle().await;
@@ -418,6 +424,25 @@ async fn a_thing_of_that_name_that_is_not_ours_is_left_alone_until_the_object_sa
     stranger.delete();
     stranger.settle().await;
     assert!(stranger.world(|world| world.object.is_none() && world.tenants.len() == 1));
+}
+
+#[tokio::test]
+async fn what_is_declared_and_not_acted_on_is_said() {
+    let scene = Scene::new(Policy::Enforce);
+    scene.edit(|spec| {
+        spec.dns = serde_json::from_str(r#"{"provider": "route53", "hostedZoneId": "Z1"}"#).unwrap();
+        spec.managed_certificate_request = serde_json::from_str(r#"{"validationTokenHost": "cloudfront"}"#).unwrap();
+    });
+    scene.world(|world| world.fates.insert(2, Fate::Refused(Fault::Invalid)));
+    scene.once().await;
+    scene.assert_condition("Ready", "False", "InvalidSpec");
+    scene.assert_condition("DNSReady", "Unknown", "NotImplemented");
+    scene.settle().await;
+    scene.assert_condition("DNSReady", "Unknown", "NotImplemented");
+    scene.assert_condition("CertificateReady", "Unknown", "NotFollowed");
+    scene.edit(|spec| spec.dns = None);
+    scene.settle().await;
+    assert_eq!(scene.condition("DNSReady"), Default::default());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ struct Request {
     operation: &'static str,
     id: String,
     document: Value,
-    /// How often it is asked after before it is done.
+    /// How many calls it takes until it is done.
     left: u32,
 }
 
@@ -38,6 +38,8 @@ struct World {
     requests: BTreeMap<String, Request>,
     /// The request that a client's token stands for.
     tokens: BTreeMap<String, String>,
+    /// The requests that came to their end.
+    done: BTreeSet<String>,
     object: Option<AwsResource>,
     version: u64,
     calls: usize,
@@ -49,6 +51,7 @@ impl World {
     fn begin(&mut self) -> Result<bool, CloudError> {
         let number = self.calls;
         self.calls += 1;
+        self.advance();
         let gone = || CloudError::new(Fault::Unavailable, "the operator was killed");
         if self.killed {
             return Err(gone());
@@ -62,10 +65,23 @@ impl World {
         }
     }
 
+    /// AWS works on, whether anybody asks or not.
+    fn advance(&mut self) {
+        for (token, request) in &mut self.requests {
+            request.left = request.left.saturating_sub(1);
+            if request.left == 0 && self.done.insert(token.clone()) {
+                match request.operation {
+                    "DELETE" => drop(self.things.remove(&request.id)),
+                    _ => drop(self.things.insert(request.id.clone(), request.document.clone())),
+                }
+            }
+        }
+    }
+
     fn request(&mut self, operation: &'static str, id: &str, document: &Value) -> String {
         self.version += 1;
         let token = format!("request-{}", self.version);
-        let request = Request { operation, id: id.into(), document: document.clone(), left: 2 };
+        let request = Request { operation, id: id.into(), document: document.clone(), left: 4 };
         self.requests.insert(token.clone(), request);
         token
     }
@@ -81,24 +97,14 @@ impl World {
         token
     }
 
-    fn poll(&mut self, token: &str) -> Progress {
-        let Some(request) = self.requests.get_mut(token) else {
+    fn poll(&self, token: &str) -> Progress {
+        let Some(request) = self.requests.get(token) else {
             return Progress::Failed(CloudError::new(Fault::NotFound, "no such request"));
         };
-        if request.left > 0 {
-            request.left -= 1;
-            let pending = Pending { operation: request.operation.into(), token: token.to_owned() };
-            return Progress::Working(Some(pending));
+        if self.done.contains(token) {
+            return Progress::Done(Some(request.id.clone()));
         }
-        let request = request.clone();
-        if !self.tokens.contains_key(&format!("done {token}")) {
-            self.tokens.insert(format!("done {token}"), String::new());
-            match request.operation {
-                "DELETE" => drop(self.things.remove(&request.id)),
-                _ => drop(self.things.insert(request.id.clone(), request.document)),
-            }
-        }
-        Progress::Done(Some(request.id))
+        Progress::Working(Some(Pending { operation: request.operation.into(), token: token.to_owned() }))
     }
 
     fn read(&self, id: &str) -> Option<Thing> {
@@ -288,7 +294,8 @@ async fn live_through(kill: Option<(usize, bool)>) -> usize {
     only("made again", 90);
     memory.touch(|object| object.metadata.deletion_timestamp = Some(Time(clock())));
     settle(&memory).await;
-    let world = memory.0.lock().unwrap();
+    let mut world = memory.0.lock().unwrap();
+    (0..10).for_each(|_| world.advance());
     assert!(world.object.is_none() && world.things.is_empty(), "killed at {kill:?}: {world:#?}");
     world.calls
 }
@@ -330,7 +337,8 @@ async fn what_is_deleted_while_it_is_made_is_not_left_behind() {
             }
             memory.touch(|object| object.metadata.deletion_timestamp = Some(Time(clock())));
             settle(&memory).await;
-            let world = memory.0.lock().unwrap();
+            let mut world = memory.0.lock().unwrap();
+            (0..10).for_each(|_| world.advance());
             assert!(world.object.is_none() && world.things.is_empty(), "killed at {at}, {after}: {world:#?}");
         }
     }

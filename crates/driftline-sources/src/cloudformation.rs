@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use driftline_core::coverage::EVERY;
-use driftline_core::{ResourceKey, Value};
+use driftline_core::{Pattern, ResourceKey, Value};
 
 use crate::aws::{self, Whereabouts};
 use crate::declared::is_unknown;
@@ -81,6 +81,21 @@ pub(crate) fn normalize(documents: &[Document<'_>], context: &Context) -> Result
     listing.cover_unless(EVERY, EVERY, partial);
     listing.coverage = std::mem::take(&mut listing.coverage).on_basis(Some(BASIS.to_owned()));
     Ok(vec![listing])
+}
+
+/// The key of what CloudFormation, or Cloud Control, calls by this physical id.
+pub fn physical_key(kind: &str, physical: &str, properties: &Value, at: Whereabouts<'_>) -> ResourceKey {
+    attributes::key(kind, physical, properties.get("Path"), at)
+}
+
+/// Where the secrets of properties are, as far as their names tell.
+pub fn secrets(properties: &Value, length: usize) -> Vec<Pattern> {
+    let mut room = Room::beside(length);
+    let secrets = secret::by_name(properties, &mut room);
+    match room.is_short() {
+        true => secret::everything(properties),
+        false => secret::patterns(properties, &secrets),
+    }
 }
 
 enum Taken {
@@ -238,12 +253,7 @@ impl<'a> Reading<'a> {
         properties.retain(|name, _| !name.starts_with('$'));
         self.add_tags(kind, &mut properties);
         let mut properties = Value::Object(properties);
-        let mut room = Room::beside(self.length);
-        let secrets = secret::by_name(&properties, &mut room);
-        let sensitive = match room.is_short() {
-            true => secret::everything(&properties),
-            false => secret::patterns(&properties, &secrets),
-        };
+        let sensitive = secrets(&properties, self.length);
         if let Value::Object(members) = &mut properties {
             let about = [("stack", Value::from(shortened(&self.stack))), ("logicalId", Value::from(logical))];
             members.insert(ABOUT.to_owned(), Value::from(about));

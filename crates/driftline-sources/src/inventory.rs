@@ -30,6 +30,18 @@ const TYPES: &[(&str, &str, &str, usize)] = &[
     ("lambda", "AWS::Lambda::Function", "functionName", 500),
     ("s3", "AWS::S3::Bucket", "bucketName", usize::MAX),
     ("ebs", "AWS::EC2::Volume", "volumeId", 10_000),
+    // These are only observed live, where nothing stops at a number.
+    ("sqs", "AWS::SQS::Queue", "queueName", usize::MAX),
+    ("sns", "AWS::SNS::Topic", "topicName", usize::MAX),
+    ("kms", "AWS::KMS::Key", "keyId", usize::MAX),
+    ("addresses", "AWS::EC2::EIP", "allocationId", usize::MAX),
+    ("networkInterfaces", "AWS::EC2::NetworkInterface", "networkInterfaceId", usize::MAX),
+    ("distributions", "AWS::CloudFront::Distribution", "distributionId", usize::MAX),
+    ("loadBalancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", "loadBalancerName", usize::MAX),
+    ("roles", "AWS::IAM::Role", "roleName", usize::MAX),
+    ("users", "AWS::IAM::User", "userName", usize::MAX),
+    ("groups", "AWS::IAM::Group", "iamGroupName", usize::MAX),
+    ("policies", "AWS::IAM::ManagedPolicy", "policyName", usize::MAX),
 ];
 
 #[derive(Deserialize)]

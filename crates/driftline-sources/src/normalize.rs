@@ -182,7 +182,7 @@ pub struct Found {
 }
 
 impl Found {
-    pub(crate) fn new(value: &Value, sensitive: Vec<Pattern>) -> Self {
+    pub fn new(value: &Value, sensitive: Vec<Pattern>) -> Self {
         Self { properties: Properties::new(value), sensitive, from: None }
     }
 }

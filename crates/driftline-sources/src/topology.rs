@@ -50,7 +50,8 @@ pub fn node_kinds() -> impl Iterator<Item = &'static str> {
 }
 
 const RULE_PREFIX: &str = "eventbridge:rule:";
-const ONLY_AS_ENDS: &str = "the observer sees these only where an edge begins or ends";
+/// Why a type of node is partial that nobody lists.
+pub const ONLY_AS_ENDS: &str = "the observer sees these only where an edge begins or ends";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

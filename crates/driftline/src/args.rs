@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::live_args::LiveArgs;
+
 /// Tells you what changed in your infrastructure, and never cries wolf.
 ///
-/// Observations go in, versions are kept, and drift is a query over time: nothing here calls your cloud.
+/// Observations go in, versions are kept, and drift is a query over time. Only `observe` without documents calls your
+/// cloud, and it only reads; and `operator`, which writes what a cluster declares.
 #[derive(Debug, Parser)]
 #[command(name = "driftline", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Exit codes: 0 in sync, 1 error, 2 drift (see --fail-on), 3 nothing drifted but something was \
@@ -92,6 +95,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Run the Kubernetes operator: AWS resources as objects declare them, and what to do when they drift.
     Operator(OperatorArgs),
+    /// Print the IAM policy that observing AWS itself needs: exactly the actions that are called, all of them reads.
+    IamPolicy(IamPolicyArgs),
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -184,22 +189,24 @@ pub(crate) enum Observe {
         #[command(flatten)]
         permissions: PermissionArgs,
     },
-    /// Documents of adopt: `discovery` and `partial` (VPCs, subnets, gateways, routes, security groups, databases).
-    Adopt(DocumentArgs),
-    /// Documents of inventory: `scan` (a broad listing) and `inventory` (what each type's own API says).
-    Inventory(DocumentArgs),
-    /// Documents of config-compliance: what AWS Config's rules say of resources.
-    Config(DocumentArgs),
-    /// Documents of dns-observation: zones, records and orphans.
-    Dns(DocumentArgs),
-    /// Graphs of event-topology: rules, topics, queues, functions, and what leads where.
-    EventTopology(DocumentArgs),
+    /// Networks and databases: asked of AWS, or from documents of adopt: `discovery` and `partial` (VPCs, subnets, gateways, routes, security groups, databases).
+    Adopt(ObserveArgs),
+    /// What each type's own API says: asked of AWS, or from documents of inventory: `scan` (a broad listing) and `inventory` (what each type's own API says).
+    Inventory(ObserveArgs),
+    /// What AWS Config's rules say of resources: asked of AWS, or from documents of config-compliance.
+    Config(ObserveArgs),
+    /// Zones and records: asked of AWS, or from documents of dns-observation (orphans, too).
+    Dns(ObserveArgs),
+    /// Rules, topics, queues, functions, and what leads where: asked of AWS, or from graphs of event-topology.
+    EventTopology(ObserveArgs),
     /// Terraform: state files, and the JSON of `terraform show` for a state or a plan.
     Terraform(DocumentArgs),
-    /// CloudFormation: a template (JSON or YAML), and what `aws cloudformation describe-stacks`,
+    /// CloudFormation: stacks asked of AWS, or a template (JSON or YAML), and what `aws cloudformation describe-stacks`,
     /// `describe-stack-resources`, `list-exports` and `get-template` print; parameters from a file, too.
     #[command(name = "cloudformation")]
-    CloudFormation(DocumentArgs),
+    CloudFormation(ObserveArgs),
+    /// Ask AWS Cloud Control for things of any type that it lists, in the shape of the type's schema.
+    CloudControl(CloudControlArgs),
     /// A Kubernetes cluster: its objects as they are now, or as `kubectl get -o json` (or yaml) printed them.
     Kubernetes(KubernetesArgs),
     /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
@@ -232,11 +239,62 @@ pub(crate) struct SwampArgs {
     pub permissions: PermissionArgs,
 }
 
+/// Documents of a pass, or none: then AWS itself is asked.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ObserveArgs {
+    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` addresses, or `-`. Without any,
+    /// AWS itself is asked.
+    #[arg(value_name = "DOCUMENT")]
+    pub documents: Vec<String>,
+    #[command(flatten)]
+    pub about: AboutArgs,
+    #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CloudControlArgs {
+    /// What the source is called [default: cloud-control].
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct IamPolicyArgs {
+    /// The observers that it is for [default: all].
+    #[arg(value_name = "OBSERVER")]
+    pub observers: Vec<String>,
+    /// Only these types; repeatable.
+    #[arg(long, value_name = "TYPE", env = "DRIFTLINE_TYPES", value_delimiter = ',')]
+    pub types: Vec<String>,
+    /// With what --all-regions needs.
+    #[arg(long, env = "DRIFTLINE_ALL_REGIONS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all_regions: bool,
+    /// With what --organization needs.
+    #[arg(long, env = "DRIFTLINE_ORGANIZATION", value_parser = clap::builder::FalseyValueParser::new())]
+    pub organization: bool,
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DocumentArgs {
     /// The documents of one pass: files, patterns such as `out/*.json`, `https://` addresses, or `-`.
     #[arg(value_name = "DOCUMENT", required = true)]
     pub documents: Vec<String>,
+    #[command(flatten)]
+    pub about: AboutArgs,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+/// What documents do not say themselves.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AboutArgs {
     /// What the source is called, e.g. `adopt/prod` [default: the kind of document].
     #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
     pub name: Option<String>,
@@ -249,8 +307,6 @@ pub(crate) struct DocumentArgs {
     /// When they were taken, where they do not say so [default: now].
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT")]
     pub taken_at: Option<String>,
-    #[command(flatten)]
-    pub permissions: PermissionArgs,
 }
 
 #[derive(Clone, Debug, Args)]

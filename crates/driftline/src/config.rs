@@ -21,6 +21,7 @@ use serde::Deserialize;
 use crate::cluster::Objects;
 use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
+use crate::live_args::LiveArgs;
 use crate::time::parse_duration;
 
 pub(crate) const FILE_NAME: &str = "driftline.toml";
@@ -109,6 +110,7 @@ struct RawSource {
     documents: Option<Vec<String>>,
     account: Option<String>,
     partition: Option<String>,
+    aws: Option<LiveArgs>,
     kubernetes: Option<RawKubernetes>,
 }
 
@@ -199,6 +201,14 @@ pub(crate) enum From {
     Command(Vec<String>),
     Documents(Documents),
     Kubernetes(Objects),
+    Live(Box<Live>),
+}
+
+/// AWS itself, asked by one of the live observers.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub observer: String,
+    pub args: LiveArgs,
 }
 
 /// Documents that one of the known observers wrote.
@@ -313,7 +323,7 @@ fn origin(source: RawSource) -> CommandResult<From> {
         return Err(CommandError::new("`account` and `partition` go with `model` and `documents`"));
     }
     if let Some(raw) = source.kubernetes {
-        if source.file.is_some() || source.command.is_some() || source.model.is_some() || source.documents.is_some() {
+        if source.file.is_some() || source.command.is_some() || source.model.is_some() || source.documents.is_some() || source.aws.is_some() {
             return Err(CommandError::new("`kubernetes` stands alone; lists go into it as `documents`"));
         }
         let objects = Objects {
@@ -328,6 +338,12 @@ fn origin(source: RawSource) -> CommandResult<From> {
         objects.check()?;
         return Ok(From::Kubernetes(objects));
     }
+    if let Some(args) = source.aws {
+        return match (source.file, source.command, source.model, source.documents) {
+            (None, None, Some(observer), None) => Ok(From::Live(Box::new(Live { observer, args }))),
+            _ => Err(CommandError::new("`aws` goes with `model`, and not with `file`, `command` or `documents`")),
+        };
+    }
     match (source.file, source.command, source.model, source.documents) {
         (Some(file), None, None, None) => Ok(From::File(file)),
         (None, Some(command), None, None) if !command.is_empty() => Ok(From::Command(command)),
@@ -340,9 +356,9 @@ fn origin(source: RawSource) -> CommandResult<From> {
             let partition = source.partition.unwrap_or_else(|| "aws".into());
             Ok(From::Documents(Documents { model, named: documents, account: source.account, partition }))
         }
-        _ => {
-            Err(CommandError::new("it needs either `file`, or `command`, or `kubernetes`, or `model` and `documents`"))
-        }
+        _ => Err(CommandError::new(
+            "it needs either `file`, or `command`, or `kubernetes`, or `model` with `documents` or `aws`",
+        )),
     }
 }
 

@@ -22,6 +22,12 @@ mod explain;
 mod filter;
 mod jsonata;
 mod layout;
+#[cfg(feature = "aws")]
+mod live;
+#[cfg(not(feature = "aws"))]
+#[path = "live_missing.rs"]
+mod live;
+mod live_args;
 mod observe;
 mod operator;
 mod orphans;
@@ -94,7 +100,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Posture(args) => return posture::run(settings, &args),
         Command::Topology(args) => topology::run(settings, &args)?,
         Command::Demo(args) => demo::run(settings, &args)?,
-        Command::Observe(command) => observe::run(settings, command)?,
+        Command::Observe(command) => return observe::run(settings, command),
         Command::Baseline(command) => baseline::run(settings, command)?,
         Command::Explain(args) => explain::explain(settings, &args)?,
         Command::Velocity(args) => velocity::run(settings, &args)?,
@@ -109,6 +115,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
         Command::Operator(_) => return Err(error::CommandError::new("the operator is run by `main`")),
+        Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

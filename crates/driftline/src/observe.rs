@@ -14,9 +14,11 @@ use driftline_store::{Store, StoreError};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::args::{DocumentArgs, Observe, PermissionArgs};
+use crate::args::{AboutArgs, Observe, ObserveArgs, PermissionArgs};
 use crate::config::From as Origin;
 use crate::error::{CommandError, CommandResult};
+use crate::exit;
+use crate::live_args::LiveArgs;
 use crate::output::{GREEN, Page, Show, count, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
@@ -24,7 +26,7 @@ use crate::surroundings::stopwatch;
 use crate::time::parse_moment;
 use crate::{cluster, documents};
 
-pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
+pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
     let mut report = Report::default();
     match command {
         Observe::File { files, permissions } => {
@@ -44,26 +46,86 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<()> {
         Observe::Command { command, permissions } => {
             report.committed.push(observe_command(settings, &command, permissions, None)?);
         }
-        Observe::Adopt(args) => report.committed = documents(settings, Model::Adopt, args)?,
-        Observe::Inventory(args) => report.committed = documents(settings, Model::Inventory, args)?,
-        Observe::Config(args) => report.committed = documents(settings, Model::Config, args)?,
-        Observe::Dns(args) => report.committed = documents(settings, Model::Dns, args)?,
-        Observe::EventTopology(args) => report.committed = documents(settings, Model::EventTopology, args)?,
-        Observe::Terraform(args) => report.committed = documents(settings, Model::Terraform, args)?,
-        Observe::CloudFormation(args) => report.committed = documents(settings, Model::CloudFormation, args)?,
+        Observe::Adopt(args) => return documents_or_live(settings, Model::Adopt, args),
+        Observe::Inventory(args) => return documents_or_live(settings, Model::Inventory, args),
+        Observe::Config(args) => return documents_or_live(settings, Model::Config, args),
+        Observe::Dns(args) => return documents_or_live(settings, Model::Dns, args),
+        Observe::EventTopology(args) => return documents_or_live(settings, Model::EventTopology, args),
+        Observe::Terraform(args) => {
+            report.committed = documents(settings, Model::Terraform, &args.documents, args.about, args.permissions)?;
+        }
+        Observe::CloudControl(args) => {
+            return live(settings, "cloud-control", args.name.as_deref(), &args.live, args.permissions);
+        }
+        Observe::CloudFormation(args) => return documents_or_live(settings, Model::CloudFormation, args),
         Observe::Kubernetes(args) => report.committed = cluster::run(settings, args)?,
-        Observe::Swamp(args) => return crate::swamp::run(settings, &args),
-        Observe::All { permissions } => return observe_all(settings, permissions),
+        Observe::Swamp(args) => return crate::swamp::run(settings, &args).map(|()| exit::IN_SYNC),
+        Observe::All { permissions } => return observe_all(settings, permissions).map(|()| exit::IN_SYNC),
     }
-    settings.printer.print(&report)
+    settings.printer.print(&report)?;
+    Ok(exit::IN_SYNC)
 }
 
-fn documents(settings: &Settings, model: Model, args: DocumentArgs) -> CommandResult<Vec<Line>> {
+/// Documents where some are named; AWS itself where none are.
+fn documents_or_live(settings: &Settings, model: Model, args: ObserveArgs) -> CommandResult<u8> {
+    if !args.documents.is_empty() {
+        if args.live.is_said() {
+            return Err(CommandError::new("documents are named, and so is what to ask AWS for")
+                .hint("leave out the documents to ask AWS, or the other arguments to read them"));
+        }
+        let committed = documents(settings, model, &args.documents, args.about, args.permissions)?;
+        settings.printer.print(&Report { committed, ..Report::default() })?;
+        return Ok(exit::IN_SYNC);
+    }
+    if args.about.account.is_some() || args.about.taken_at.is_some() {
+        return Err(CommandError::new(
+            "--account and --taken-at say what documents leave out, and no documents are named",
+        )
+        .hint("AWS itself says which account it is; --accounts and --role-name look at others"));
+    }
+    live(settings, model.name(), args.about.name.as_deref(), &args.live, args.permissions)
+}
+
+fn live(
+    settings: &Settings,
+    observer: &str,
+    name: Option<&str>,
+    args: &LiveArgs,
+    permissions: PermissionArgs,
+) -> CommandResult<u8> {
+    let name = name.unwrap_or(observer);
+    let source = name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()))?;
+    if args.dry_run {
+        crate::live::plan(settings, observer, &source, args)?;
+        return Ok(exit::IN_SYNC);
+    }
+    let observed = crate::live::observe(settings, observer, &source, args, permissions)?;
+    for failure in &observed.failures {
+        settings.printer.error(failure);
+    }
+    let nothing = observed.lines.is_empty();
+    settings.printer.print(&Report { committed: observed.lines, ..Report::default() })?;
+    match observed.failures.len() {
+        0 if observed.partial && args.strict => Ok(exit::NOT_CHECKED),
+        0 => Ok(exit::IN_SYNC),
+        _ if nothing => Err(CommandError::new("nothing was observed").hint("nothing was committed")),
+        1 => Err(CommandError::new("one part was not observed; the others were committed")),
+        several => Err(CommandError::new(format!("{several} parts were not observed; the others were committed"))),
+    }
+}
+
+fn documents(
+    settings: &Settings,
+    model: Model,
+    named: &[String],
+    args: AboutArgs,
+    permissions: PermissionArgs,
+) -> CommandResult<Vec<Line>> {
     let taken_at = args.taken_at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
     let name = args.name.as_deref().unwrap_or(model.name());
     let source = name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()))?;
     let context = Context { source, account: args.account, partition: args.partition };
-    observe_documents(settings, model, &args.documents, &context, taken_at, args.permissions)
+    observe_documents(settings, model, named, &context, taken_at, permissions)
 }
 
 /// Normalizes the documents of one pass and commits what they amount to.
@@ -164,7 +226,50 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
         return Err(CommandError::new("no sources are configured")
             .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
     }
-    let run = |source: &crate::config::ConfiguredSource| match &source.from {
+    type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
+    let run = |source: &crate::config::ConfiguredSource| -> Outcome {
+        if let Origin::Live(from) = &source.from {
+            let observed = crate::live::observe(settings, &from.observer, &source.name, &from.args, permissions)?;
+            return Ok((observed.lines, observed.failures));
+        }
+        run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
+    };
+    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = settings.config.sources.iter().map(|source| scope.spawn(move || run(source))).collect();
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
+            thread.join().unwrap_or_else(|_| Err(CommandError::new("the observer's thread broke down")))
+        };
+        threads.into_iter().map(ended).collect()
+    });
+    let mut report = Report::default();
+    let mut failed = 0;
+    for (outcome, source) in outcomes.into_iter().zip(&settings.config.sources) {
+        let errors = match outcome {
+            Ok((lines, failures)) => {
+                report.committed.extend(lines);
+                failures
+            }
+            Err(error) => vec![error],
+        };
+        failed += usize::from(!errors.is_empty());
+        for error in errors {
+            settings.printer.error(&error.about(format!("the source `{}` was not observed", source.name)));
+        }
+    }
+    settings.printer.print(&report)?;
+    match failed {
+        0 => Ok(()),
+        1 => Err(CommandError::new("one source was not observed; the others were committed")),
+        _ => Err(CommandError::new(format!("{failed} sources were not observed; the others were committed"))),
+    }
+}
+
+fn run_one(
+    settings: &Settings,
+    source: &crate::config::ConfiguredSource,
+    permissions: PermissionArgs,
+) -> CommandResult<Vec<Line>> {
+    match &source.from {
         Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)).map(|line| vec![line]),
         Origin::Command(command) => {
             observe_command(settings, command, permissions, Some(&source.name)).map(|line| vec![line])
@@ -177,30 +282,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
         Origin::Kubernetes(objects) => {
             cluster::observe(settings, Some(&source.name), objects, None, permissions).map(|line| vec![line])
         }
-    };
-    let outcomes: Vec<CommandResult<Vec<Line>>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = settings.config.sources.iter().map(|source| scope.spawn(move || run(source))).collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, CommandResult<Vec<Line>>>| {
-            thread.join().unwrap_or_else(|_| Err(CommandError::new("the observer's thread broke down")))
-        };
-        threads.into_iter().map(ended).collect()
-    });
-    let mut report = Report::default();
-    let mut failed = 0;
-    for (outcome, source) in outcomes.into_iter().zip(&settings.config.sources) {
-        match outcome {
-            Ok(lines) => report.committed.extend(lines),
-            Err(error) => {
-                failed += 1;
-                settings.printer.error(&error.about(format!("the source `{}` was not observed", source.name)));
-            }
-        }
-    }
-    settings.printer.print(&report)?;
-    match failed {
-        0 => Ok(()),
-        1 => Err(CommandError::new("one source was not observed; the others were committed")),
-        _ => Err(CommandError::new(format!("{failed} sources were not observed; the others were committed"))),
+        Origin::Live(_) => Err(CommandError::new("AWS itself is asked elsewhere")),
     }
 }
 
@@ -496,6 +578,11 @@ pub(crate) struct Extents {
 }
 
 impl Line {
+    /// The stream that it is a version of.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
     fn json(&self) -> JsonLine<'_> {
         let committed = &self.committed;
         JsonLine {

@@ -465,6 +465,7 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
             crate::config::From::Documents(from) => {
                 format!("{} from {} documents {}", source.name, from.model.name(), from.named.join(" "))
             }
+            crate::config::From::Live(from) => format!("{} from AWS itself, by {}", source.name, from.observer),
             crate::config::From::Command(command) => format!("{} from the program {}", source.name, command.join(" ")),
             crate::config::From::Kubernetes(objects) => format!("{} from {}", source.name, objects.told()),
         };

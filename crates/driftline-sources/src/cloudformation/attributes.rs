@@ -42,7 +42,7 @@ const SAME: &[(&str, &str, &str)] = &[
 fn name<'p>(kind: &str, physical: &'p str, path: Option<&Value>) -> Option<std::borrow::Cow<'p, str>> {
     match kind {
         // The physical id of a queue is its address.
-        "AWS::SQS::Queue" => match physical.strip_prefix("https://") {
+        "AWS::SQS::Queue" => match physical.strip_prefix("https://").or_else(|| physical.strip_prefix("http://")) {
             Some(address) => Some(address.rsplit('/').next()?.into()),
             None => Some(physical.into()),
         },

@@ -1,0 +1,279 @@
+//! Running listings: page after page, item after item, and an honest word on how that went.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_wire::{Client, Error, Kind};
+use driftline_core::{Outcome, Problem};
+use futures_util::stream::{self, StreamExt};
+use serde_json::Value;
+
+use crate::row::{Follow, Operation, Paging, Row};
+use crate::shape::{all, at, item, text_at};
+
+/// Items of one listing that are followed up at once. The client bounds what is on the wire.
+const SIDE_BY_SIDE: usize = 32;
+
+/// What came of asking.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    pub items: Vec<Value>,
+    /// Why it is not everything, if it is not.
+    pub partial: Option<String>,
+    pub problems: Vec<Problem>,
+}
+
+impl Listed {
+    pub fn outcome(&self) -> Outcome {
+        outcome(self.partial.as_deref())
+    }
+
+    /// The first reason stands.
+    pub fn cut(&mut self, reason: impl Into<String>) {
+        self.partial.get_or_insert_with(|| reason.into());
+    }
+}
+
+pub fn outcome(partial: Option<&str>) -> Outcome {
+    partial.map_or(Outcome::Complete, |reason| Outcome::Partial { reason: reason.to_owned() })
+}
+
+/// Why something was not seen, in words that are the same each time it happens.
+pub fn reason(error: &Error, operation: &Operation) -> String {
+    let what = format!("{} {}", operation.service, operation.name);
+    match error.kind {
+        Kind::AccessDenied => format!("access denied: {} is not allowed", operation.action()),
+        Kind::Throttled => format!("throttled: {what} was refused at every attempt"),
+        Kind::RegionDisabled => {
+            format!("region disabled: {what} does not know these credentials, which are good elsewhere")
+        }
+        Kind::Timeout => format!("time-out: {what} did not answer in time"),
+        Kind::Budget => "budget: the calls that this run may make were spent".to_owned(),
+        Kind::Unreachable => format!("unreachable: no connection for {what}"),
+        Kind::Unavailable => match &error.code {
+            Some(code) => format!("unavailable: {what} answered {code}"),
+            None => format!("unavailable: {what} answered something that is not its own language"),
+        },
+        Kind::Malformed => format!("malformed: the answer of {what} cannot be read"),
+        Kind::Credentials => format!("credentials: {what} refused them"),
+        Kind::NotFound | Kind::Precondition | Kind::Conflict | Kind::Invalid => {
+            format!("refused: {what} answered {}", error.code.as_deref().unwrap_or("an error"))
+        }
+    }
+}
+
+/// One answer, as JSON whatever the protocol.
+pub async fn ask(
+    client: &Client,
+    operation: &Operation,
+    more: &[(String, Value)],
+    about: &str,
+) -> Result<Value, Error> {
+    let call = operation.call(more, about);
+    let reply = client.call(&call).await?;
+    if !call.protocol.answers_in_xml() {
+        let answer = reply.json()?;
+        return if answer.is_object() { Ok(answer) } else { Err(reply.malformed("it is not an object")) };
+    }
+    let xml = reply.xml()?;
+    let answer = xml.to_json(operation.lists);
+    // The query protocols wrap the result in its own name.
+    let wrapped = answer.get(format!("{}Result", operation.name)).cloned();
+    Ok(wrapped.unwrap_or(answer))
+}
+
+/// Every page of a listing.
+pub async fn pages(
+    client: &Client,
+    operation: &Operation,
+    paging: Option<&Paging>,
+    items: &str,
+    more: &[(String, Value)],
+    about: &str,
+) -> Listed {
+    let mut listed = Listed::default();
+    let mut seen: BTreeSet<Vec<String>> = BTreeSet::new();
+    let mut token: Vec<(String, Value)> = Vec::new();
+    loop {
+        let given: Vec<(String, Value)> = more.iter().cloned().chain(token).collect();
+        let answer = match ask(client, operation, &given, about).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                listed.cut(reason(&error, operation));
+                return listed;
+            }
+        };
+        listed.items.extend(all(&answer, items).into_iter().cloned());
+        let Some(paging) = paging else { return listed };
+        let says_more = paging.more.map(|path| at(&answer, path).is_some_and(|more| *more == true || *more == "true"));
+        token = paging
+            .tokens
+            .iter()
+            .filter_map(|(sent, received)| Some(((*sent).to_owned(), at(&answer, received)?.clone())))
+            .collect();
+        match (says_more, token.is_empty()) {
+            (Some(false), _) | (None, true) => return listed,
+            (Some(true), true) => {
+                listed.cut(format!(
+                    "page cut: {} {} says that there is more, and not where",
+                    operation.service, operation.name
+                ));
+                return listed;
+            }
+            (_, false) => {}
+        }
+        if !seen.insert(token.iter().map(|(_, value)| value.to_string()).collect()) {
+            listed.cut(format!("page cut: {} {} handed out a page token twice", operation.service, operation.name));
+            return listed;
+        }
+    }
+}
+
+/// A whole row: its pages, its items each once, what is asked about each, and all of it as documents write it.
+pub async fn row(client: &Client, row: &Row) -> Listed {
+    let mut listed = pages(client, &row.operation, row.paging.as_ref(), row.items, &[], "").await;
+    if let Some(gone) = row.gone {
+        listed.items.retain(|item| !gone(item));
+    }
+    once(&mut listed, row.identity, row.kind);
+    for follow in row.follow {
+        follow_up(client, follow, &mut listed).await;
+    }
+    let fields = row.fields;
+    for answer in &mut listed.items {
+        *answer = item(answer, fields);
+    }
+    listed
+}
+
+/// The same thing may come on two pages while things are made and deleted.
+fn once(listed: &mut Listed, identity: &str, kind: &str) {
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kept: Vec<Value> = Vec::new();
+    for found in std::mem::take(&mut listed.items) {
+        let id = if identity.is_empty() { found.as_str() } else { text_at(&found, identity) };
+        let Some(id) = id else {
+            kept.push(found);
+            continue;
+        };
+        match numbers.get(id).map(|known| &mut kept[*known]) {
+            Some(known) if *known == found => {}
+            Some(known) => {
+                let message = format!("{kind} was listed twice with different properties; the later is kept");
+                listed.problems.push(Problem { about: id.to_owned(), message });
+                *known = found;
+            }
+            None => {
+                numbers.insert(id.to_owned(), kept.len());
+                kept.push(found);
+            }
+        }
+    }
+    listed.items = kept;
+}
+
+/// Asks about every item. What cannot be asked about is left out, and the listing is partial: half of a thing would
+/// look like a change of it.
+async fn follow_up(client: &Client, follow: &Follow, listed: &mut Listed) {
+    let items = std::mem::take(&mut listed.items);
+    let answers = stream::iter(items.into_iter().map(|item| async move {
+        let answer = about_item(client, follow, &item).await;
+        (item, answer)
+    }));
+    let mut answers = answers.buffered(SIDE_BY_SIDE);
+    while let Some((mut item, answer)) = answers.next().await {
+        match answer {
+            Ok(answer) => {
+                let result = match follow.result {
+                    "" => answer,
+                    path => at(&answer, path).cloned().unwrap_or(Value::Null),
+                };
+                put(&mut item, follow.into, result);
+                listed.items.push(item);
+            }
+            Err(error) if error.kind == Kind::NotFound && follow.may_be_absent => listed.items.push(item),
+            // It was deleted after it was listed.
+            Err(error) if error.kind == Kind::NotFound => {}
+            Err(error) => listed.cut(reason(&error, &follow.operation)),
+        }
+    }
+}
+
+async fn about_item(client: &Client, follow: &Follow, item: &Value) -> Result<Value, Error> {
+    let about = if follow.from.is_empty() { item.as_str() } else { text_at(item, follow.from) };
+    let about = about.unwrap_or_default();
+    let more: Vec<(String, Value)> =
+        follow.parameter.iter().map(|name| ((*name).to_owned(), Value::from(about))).collect();
+    // A bucket is asked where it is.
+    let elsewhere = (follow.operation.service == "s3").then(|| text_at(item, "BucketRegion")).flatten();
+    match elsewhere.filter(|region| *region != client.region()) {
+        Some(region) => ask(&client.in_region(region), &follow.operation, &more, about).await,
+        None => ask(client, &follow.operation, &more, about).await,
+    }
+}
+
+/// A text that was followed up becomes an object: what it was called is under `id`.
+fn put(item: &mut Value, name: &str, value: Value) {
+    if !item.is_object() {
+        let id = std::mem::take(item);
+        *item = serde_json::json!({ "id": id });
+    }
+    if let Value::Object(members) = item {
+        members.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Wire;
+    use serde_json::json;
+
+    const QUEUES: Operation = Operation {
+        service: "sqs",
+        name: "ListQueues",
+        wire: Wire::Json { version: "1.0", target: "AmazonSQS" },
+        given: &[],
+        action: None,
+        lists: &[],
+    };
+
+    #[test]
+    fn a_thing_on_two_pages_is_one_thing_and_a_contradiction_is_told() {
+        let mut listed = Listed {
+            items: vec![
+                json!({"id": "a", "n": 1}),
+                json!({"id": "b", "n": 1}),
+                json!({"id": "a", "n": 1}),
+                json!({"id": "b", "n": 2}),
+                json!({"nameless": true}),
+            ],
+            ..Listed::default()
+        };
+        once(&mut listed, "id", "T");
+        let expected = [json!({"id": "a", "n": 1}), json!({"id": "b", "n": 2}), json!({"nameless": true})];
+        assert_eq!(listed.items, expected);
+        let about: Vec<&str> = listed.problems.iter().map(|problem| problem.about.as_str()).collect();
+        assert_eq!(about, ["b"]);
+        let mut texts = Listed { items: vec![json!("x"), json!("x")], ..Listed::default() };
+        once(&mut texts, "", "T");
+        assert_eq!(texts.items, [json!("x")]);
+    }
+
+    #[test]
+    fn a_refusal_names_what_is_missing_and_reads_the_same_each_time() {
+        let mut error = Error::of(Kind::AccessDenied, "sqs", "ListQueues", "User: arn:… is not authorized");
+        error.request_id = Some("another one each time".into());
+        assert_eq!(reason(&error, &QUEUES), "access denied: sqs:ListQueues is not allowed");
+        let page = Error::of(Kind::Unavailable, "sqs", "ListQueues", "a web page");
+        assert!(reason(&page, &QUEUES).starts_with("unavailable: sqs ListQueues"));
+    }
+
+    #[test]
+    fn the_first_reason_stands() {
+        let mut listed = Listed::default();
+        assert_eq!(listed.outcome(), Outcome::Complete);
+        listed.cut("first");
+        listed.cut("second");
+        assert_eq!(listed.outcome(), Outcome::Partial { reason: "first".into() });
+    }
+}

@@ -1,0 +1,39 @@
+//! Stands in for `live.rs` in a build without the feature `aws`: says what is missing.
+
+use driftline_core::SourceName;
+
+use crate::args::{IamPolicyArgs, PermissionArgs};
+use crate::error::{CommandError, CommandResult};
+use crate::live_args::LiveArgs;
+use crate::observe::Line;
+use crate::settings::Settings;
+
+#[derive(Default)]
+pub(crate) struct Observed {
+    pub lines: Vec<Line>,
+    pub failures: Vec<CommandError>,
+    pub partial: bool,
+}
+
+fn missing() -> CommandError {
+    CommandError::new("this build cannot ask AWS itself")
+        .hint("name documents to read, or build with the feature `aws`: cargo build --release --features aws")
+}
+
+pub(crate) fn observe(
+    _: &Settings,
+    _: &str,
+    _: &SourceName,
+    _: &LiveArgs,
+    _: PermissionArgs,
+) -> CommandResult<Observed> {
+    Err(missing())
+}
+
+pub(crate) fn plan(_: &Settings, _: &str, _: &SourceName, _: &LiveArgs) -> CommandResult<()> {
+    Err(missing())
+}
+
+pub(crate) fn iam_policy(_: &Settings, _: &IamPolicyArgs) -> CommandResult<()> {
+    Err(missing())
+}
