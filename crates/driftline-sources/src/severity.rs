@@ -276,6 +276,21 @@ impl Rows<'_> {
         self.first(|pattern, when| pattern.covers(&folded) && goes(when, leaf.expected, leaf.actual))
     }
 
+    /// The same for any single value at a path that does not name the whole internet on either side; `None` where it
+    /// matters what the value is. Most changes are judged by this, unread.
+    pub fn of_path(&self, path: &Pointer) -> Option<Grade> {
+        let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
+        for (_, pattern, row) in &self.0 {
+            match row.2 {
+                Opens | Closes | Deleted | New => {}
+                _ if !pattern.covers(&folded) => {}
+                Any => return Some((row.3, row.4)),
+                _ => return None,
+            }
+        }
+        Some(OTHERWISE)
+    }
+
     pub fn of_deleted(&self) -> Grade {
         self.first(|_, when| when == Deleted)
     }
@@ -326,6 +341,11 @@ fn is_on(value: Option<&Value>) -> bool {
 
 fn is_world(text: &str) -> bool {
     matches!(text.trim(), "0.0.0.0/0" | "::/0")
+}
+
+/// Whether a text that has values in it may have the whole internet in it. A yes may be wrong, a no never is.
+pub fn may_name_the_internet(text: &str) -> bool {
+    text.contains("/0") && (text.contains("0.0.0.0/0") || text.contains("::/0"))
 }
 
 /// Everything, everything of a service, or one of AWS's policies that grant either. An ARN that ends with a star names
@@ -436,6 +456,39 @@ mod tests {
         );
         let deny = r#""{\"Statement\":[{\"Effect\":\"Deny\",\"Action\":\"*\",\"Resource\":\"*\"}]}""#;
         assert_eq!(grade("AWS::IAM::Policy", "/policy", Some("\"{}\""), Some(deny)), High, "it denies");
+    }
+
+    #[test]
+    fn what_is_said_of_a_path_holds_for_every_value_there() {
+        let table = Table::default();
+        let values =
+            [Value::Null, Value::Bool(true), Value::Bool(false), "Enabled".into(), "*".into(), Value::from(3_i64)];
+        let mut decided = 0;
+        for kind in ["AWS::S3::Bucket", "AWS::EC2::SecurityGroup", "AWS::IAM::Role", "AWS::KMS::Key", "Thing"] {
+            let rows = table.of_type(kind);
+            for path in
+                ["/tags/a", "/timeout", "/Versioning/Status", "/ingress/0/fromPort", "/policy", "/description", "/a/b"]
+            {
+                let path: Pointer = path.parse().unwrap();
+                let Some(known) = rows.of_path(&path) else { continue };
+                decided += 1;
+                for expected in values.iter().map(Some).chain([None]) {
+                    for actual in values.iter().map(Some).chain([None]) {
+                        assert_eq!(
+                            rows.of_value(&Leaf { path: path.clone(), expected, actual }),
+                            known,
+                            "{kind} {path}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(decided > 15, "{decided}");
+        assert!(
+            may_name_the_internet(r#"{"a":"0.0.0.0/0"}"#)
+                && may_name_the_internet("::/0")
+                && !may_name_the_internet("/a/0")
+        );
     }
 
     #[test]

@@ -12,11 +12,11 @@ use driftline_core::severity::{Leaf, Severity, leaves};
 use driftline_core::verdict::{DriftKind, Status};
 use driftline_core::{KeyRef, Pattern, Pointer};
 use driftline_sources::place::account_and_region;
-use driftline_sources::severity::{Rows, Table};
+use driftline_sources::severity::{Rows, Table, may_name_the_internet};
 
 use crate::error::{CommandError, CommandResult};
 use crate::filter::{compile, to_cel};
-use crate::report::Entry;
+use crate::report::{Changes, Entry};
 
 /// What a condition can ask about.
 const NAMES: [&str; 5] = ["resource", "type", "path", "expected", "actual"];
@@ -136,6 +136,53 @@ pub(crate) struct Rating<'a> {
     pub changes: Vec<Grade<'a>>,
 }
 
+/// The rows for one type, and what is known to hold at a path whatever the values are.
+struct Known<'t> {
+    rows: Rows<'t>,
+    /// Nothing where the user's entries have a say.
+    by_path: Option<HashMap<String, Option<Grade<'static>>>>,
+}
+
+impl Known<'_> {
+    /// Rates changes without reading them, where their paths are enough to go by.
+    fn rate<'a>(&mut self, changes: Changes<'_>) -> Option<Rating<'a>> {
+        let (Changes::Unread(text), Some(by_path)) = (changes, &mut self.by_path) else { return None };
+        let parts = plain_changes(text).filter(|_| !may_name_the_internet(text))?;
+        let mut worst: Option<Grade<'a>> = None;
+        let mut grades = Vec::with_capacity(1);
+        for part in parts {
+            let path = &part[..part.find('"').filter(|end| !part[..*end].contains('\\'))?];
+            let grade = match by_path.get(path) {
+                Some(grade) => *grade,
+                None => {
+                    let found = path.parse().ok().and_then(|pointer: Pointer| self.rows.of_path(&pointer));
+                    let grade = found.map(|(level, reason)| Grade { level, reason });
+                    by_path.insert(path.to_owned(), grade);
+                    grade
+                }
+            }?;
+            if worst.is_none_or(|known| grade.level > known.level) {
+                worst = Some(grade);
+            }
+            grades.push(grade);
+        }
+        Some(Rating { worst: worst?, changes: grades })
+    }
+}
+
+/// How a list of changes that the store keeps begins, and how one change in it follows another.
+pub(crate) const FIRST: &str = r#"[{"path":""#;
+pub(crate) const NEXT: &str = r#"},{"path":""#;
+
+/// The changes of such a list as text, each from its path on, where none has an object or an array in it.
+pub(crate) fn plain_changes(text: &str) -> Option<std::str::Split<'_, &'static str>> {
+    let parts = text.strip_prefix(FIRST)?.split(NEXT);
+    // Inside of a text the quotes of `NEXT` would be escaped, and any other place that has it has a brace more.
+    let braces = text.bytes().filter(|byte| *byte == b'{').count();
+    let brackets = text.bytes().filter(|byte| *byte == b'[').count();
+    (brackets == 1 && braces == parts.clone().count()).then_some(parts)
+}
+
 /// Asks the user's entries, then the table.
 pub(crate) struct Rater<'a> {
     own: &'a [OwnSeverity],
@@ -149,15 +196,19 @@ impl<'a> Rater<'a> {
 
     /// Rates what is drifted or unknown; what is in sync or was not checked has no severity.
     pub(crate) fn rate_all(&self, entries: &mut [Entry<'a>]) -> CommandResult<()> {
-        let mut known: BTreeMap<&str, Rows<'_>> = BTreeMap::new();
-        for entry in entries {
+        let mut known: BTreeMap<&str, Known<'_>> = BTreeMap::new();
+        for entry in entries.iter_mut().filter(|entry| has_severity(entry.status)) {
             let kind = entry.key.kind.as_str();
-            let about = About { key: entry.key.as_ref(), source: entry.source, status: entry.status, kind: entry.kind };
-            if !has_severity(entry.status) {
-                continue;
+            let known = known.entry(kind).or_insert_with(|| {
+                let asked = self.own.iter().any(|own| own.subject.kind.as_ref().is_none_or(|glob| glob.matches(kind)));
+                Known { rows: self.table.of_type(kind), by_path: (!asked).then(HashMap::new) }
+            });
+            entry.rating = known.rate(entry.changes);
+            if entry.rating.is_none() {
+                let (key, source) = (entry.key.as_ref(), entry.source);
+                let about = About { key, source, status: entry.status, kind: entry.kind };
+                entry.rating = self.rate_with(&known.rows, &about, &entry.changes.list())?;
             }
-            let rows = known.entry(kind).or_insert_with(|| self.table.of_type(kind));
-            entry.rating = self.rate_with(rows, &about, &entry.changes.list())?;
         }
         Ok(())
     }
@@ -307,6 +358,34 @@ mod tests {
         assert_eq!(both, (Severity::Medium, vec![Severity::Medium, Severity::Info]));
         let not_checked = About { status: Status::NotChecked, kind: None, ..about };
         assert_eq!(rater.rate(&not_checked, &[]).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_rated_unread_is_rated_as_if_it_were_read() {
+        let table = Table::default();
+        let rater = Rater::new(&[]);
+        let mut unread = 0;
+        for text in [
+            r#"[{"path":"/timeout","op":"replace","baseline":3,"current":30}]"#,
+            r#"[{"path":"/a","op":"add","current":"x"},{"path":"/tags/b","op":"remove","baseline":"},{\"path\":\"/c"}]"#,
+            r#"[{"path":"/a","op":"add","current":{"x":1}},{"path":"/description","op":"add","current":"y"}]"#,
+            r#"[{"path":"/a","op":"add","current":[{"z":1},{"path":"/tags"}]}]"#,
+            r#"[{"path":"/cidr","op":"replace","baseline":"10.0.0.0/8","current":"0.0.0.0/0"}]"#,
+            r#"[{"path":"/versioning","op":"replace","baseline":"Enabled","current":"Suspended"}]"#,
+            r#"[{"path":"/a\"b","op":"add","current":1}]"#,
+            r#"[{"path":"/description","op":"add","current":"y"},{"path":"/tags/a","op":"add","current":"b"}]"#,
+        ] {
+            let changes = Changes::Unread(text);
+            let mut known = Known { rows: table.of_type("T"), by_path: Some(HashMap::new()) };
+            let key = KeyRef { kind: "T", place: "p", id: "x" };
+            let about = About { key, source: "s", status: Status::Drifted, kind: Some(DriftKind::Modified) };
+            let read = rater.rate(&about, &changes.list()).unwrap().unwrap();
+            if let Some(rating) = known.rate(changes) {
+                assert_eq!(rating, read, "{text}");
+                unread += 1;
+            }
+        }
+        assert_eq!(unread, 2);
     }
 
     #[test]

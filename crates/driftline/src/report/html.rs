@@ -72,7 +72,7 @@ fn overview(out: &mut String, telling: &Telling<'_>) {
         let _ = write!(out, " ({rate})");
     }
     out.push_str(".</p>\n");
-    table(out, "Findings by severity", &["severity", "findings"], |out| {
+    table(out, "Findings by severity", &["severity", "#findings"], |out| {
         for level in Severity::ALL {
             let _ = writeln!(
                 out,
@@ -86,7 +86,7 @@ fn overview(out: &mut String, telling: &Telling<'_>) {
     let mut types: Vec<(&str, Tally)> = telling.by_type.iter().map(|(kind, tally)| (*kind, *tally)).collect();
     types.sort_by_key(|(kind, tally)| (std::cmp::Reverse((tally.drifted, tally.unknown, tally.not_checked)), *kind));
     if !types.is_empty() {
-        table(out, "By type", &["type", "drifted", "unknown", "not checked", "in sync"], |out| {
+        table(out, "By type", &["type", "#drifted", "#unknown", "#not checked", "#in sync"], |out| {
             for (kind, tally) in types.iter().take(ROWS) {
                 let _ = write!(out, "<tr><th scope=\"row\">{}</th>", text(kind));
                 for number in [tally.drifted, tally.unknown, tally.not_checked, tally.in_sync] {
@@ -104,7 +104,7 @@ fn sources(out: &mut String, telling: &Telling<'_>) {
     if telling.sources.is_empty() {
         return;
     }
-    let heads = ["source", "compared", "observed", "listed whole", "listed in part"];
+    let heads = ["source", "compared", "observed", "#listed whole", "#listed in part"];
     table(out, "Sources and their freshness", &heads, |out| {
         for source in telling.sources.iter().take(ROWS) {
             let version =
@@ -187,7 +187,8 @@ fn finding(told: &Told<'_>) -> String {
     if let Some(since) = told.since {
         let _ = write!(out, ", since {since}");
     }
-    let _ = writeln!(out, ". {}.</p>", text(&sentence(told.why)));
+    let why = if told.why.is_empty() { String::new() } else { format!(" {}.", text(&sentence(told.why))) };
+    let _ = writeln!(out, ".{why}</p>");
     if !told.changes.is_empty() {
         out.push_str(
             "<table><thead><tr><th scope=\"col\">path</th><th scope=\"col\">expected</th><th scope=\"col\">now</th>\
@@ -225,7 +226,7 @@ fn not_checked(out: &mut String, telling: &Telling<'_>) {
         out.push_str("<p>Everything was looked at on both sides.</p>\n");
     } else {
         out.push_str("<p>One side did not look. This is never counted as in sync.</p>\n");
-        let heads = ["place", "source", "resources", "types", "why"];
+        let heads = ["place", "source", "#resources", "types", "why"];
         table(out, "Places that were not checked", &heads, |out| {
             for gap in gaps.iter().take(ROWS) {
                 let types: Vec<String> = gap.types.iter().map(|(kind, number)| format!("{kind} {number}")).collect();
@@ -277,13 +278,15 @@ fn excuse_line(excuse: &Excuse) -> String {
     format!("{what}. Rule {} ({}): {}", text(&excuse.rule), text(&excuse.origin), text(&excuse.reason))
 }
 
+/// A table with a caption; `#` marks the heads of columns with numbers.
 fn table(out: &mut String, caption: &str, heads: &[&str], rows: impl FnOnce(&mut String)) {
     let _ = write!(
         out,
         "<div class=\"wide\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table><caption>{caption}</caption><thead><tr>"
     );
     for head in heads {
-        let _ = write!(out, "<th scope=\"col\">{head}</th>");
+        let (class, head) = head.strip_prefix('#').map_or(("", *head), |head| (" class=\"n\"", head));
+        let _ = write!(out, "<th scope=\"col\"{class}>{head}</th>");
     }
     out.push_str("</tr></thead><tbody>\n");
     rows(out);

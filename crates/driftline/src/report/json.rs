@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{Changes, Entry, Expected, Report};
 use crate::observe::Extents;
-use crate::severity::Grade;
+use crate::severity::{FIRST, Grade, NEXT, plain_changes};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -158,7 +158,10 @@ fn write_resource(entry: &Entry<'_>, book: &RuleBook, out: &mut Vec<u8>) -> io::
     object.optional("kind", entry.kind.as_ref())?;
     let grades = entry.rating.as_ref().map(|rating| rating.changes.as_slice()).unwrap_or_default();
     object.optional("severity", entry.severity().as_ref())?;
-    object.optional("severityReason", entry.rating.as_ref().map(|rating| rating.worst.reason))?;
+    object.optional(
+        "severityReason",
+        entry.rating.as_ref().map(|rating| rating.worst.reason).filter(|reason| !reason.is_empty()),
+    )?;
     object.optional("firstSeen", entry.since.as_ref())?;
     match entry.changes {
         Changes::Unread(text) => {
@@ -182,6 +185,19 @@ fn write_resource(entry: &Entry<'_>, book: &RuleBook, out: &mut Vec<u8>) -> io::
 
 /// The list with how much each of its members matters; everything else stays as it is, unread.
 fn write_graded(text: &str, grades: &[Grade<'_>], out: &mut Vec<u8>) {
+    if let Some(parts) = plain_changes(text).filter(|parts| parts.clone().count() == grades.len()) {
+        let mut start = FIRST;
+        for (part, grade) in parts.zip(grades) {
+            // Only the last one still has its end.
+            let body = part.strip_suffix("}]").unwrap_or(part);
+            for piece in [start, body, ",\"severity\":\"", grade.level.name(), "\""] {
+                out.extend_from_slice(piece.as_bytes());
+            }
+            start = NEXT;
+        }
+        out.extend_from_slice(b"}]");
+        return;
+    }
     let mut grades = grades.iter();
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in text.bytes() {

@@ -147,7 +147,9 @@ fn properties(told: &Told<'_>, severity: Option<Severity>, why: &str) -> Json {
     }
     if let Some(severity) = severity {
         properties["severity"] = severity.name().into();
-        properties["severityReason"] = why.into();
+        if !why.is_empty() {
+            properties["severityReason"] = why.into();
+        }
     }
     if let Some(since) = told.since {
         properties["firstSeen"] = since.to_string().into();

@@ -341,7 +341,7 @@ fn secrets_are_compared_but_not_shown_when_files_are_compared() {
     };
     let a = sandbox.write("a.json", function("hunter2"));
     let b = sandbox.write("b.json", function("hunter3"));
-    for format in ["table", "json", "markdown"] {
+    for format in ["table", "json", "markdown", "html", "sarif", "junit", "github"] {
         let ran = sandbox.run(["diff", a.to_str().unwrap(), b.to_str().unwrap(), "-o", format]).exited(2);
         assert!(ran.out.contains("TOKEN") && !ran.out.contains("hunter"), "{}", ran.out);
     }
@@ -349,8 +349,8 @@ fn secrets_are_compared_but_not_shown_when_files_are_compared() {
     insta::assert_snapshot!(ran.out.replace(sandbox.path("").to_str().unwrap(), ""), @"
     Drift between `a.json` and `b.json`
 
-    DRIFTED 1  modified or deleted
-      ~ f  AWS::Lambda::Function (test, here)
+    DRIFTED 1  modified or deleted: 1 medium
+      ~ f  AWS::Lambda::Function (medium, test, here)
           /environment/variables/TOKEN: a sealed value changed
 
     result: 1 drifted, 0 unknown, 0 not checked, 0 in sync (of 1)

@@ -196,10 +196,10 @@ fn two_sources_meet_on_the_things_and_properties_they_share() {
     expected.insert(3, (arn("vpc/vpc-1"), "drifted".to_owned()));
     assert_eq!(said(&report), expected, "{report:#}");
     let vpc = &report["resources"][3];
-    assert_eq!(
-        vpc["changes"],
-        json!([{"path": "/cidrBlock", "op": "replace", "baseline": "10.0.0.0/16", "current": "10.0.0.0/24"}])
-    );
+    let change = json!({
+        "path": "/cidrBlock", "op": "replace", "baseline": "10.0.0.0/16", "current": "10.0.0.0/24", "severity": "medium",
+    });
+    assert_eq!(vpc["changes"], json!([change]));
     sandbox.run(["drift", "--across", "terraform/network", "terraform/network"]).refused(&["against itself"]);
     sandbox.run(["drift", "--across", "terraform/network", "nobody"]).refused(&["nobody"]);
 }
