@@ -8,6 +8,9 @@ use kube::core::ApiResource;
 
 use super::{AT_ONCE, ObserveError};
 
+/// A kind that is not listed, and why.
+pub(super) type Unlisted = (String, String);
+
 /// A kind that can be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
@@ -102,7 +105,7 @@ impl Served {
     }
 
     /// The kinds that are named, or all that are a state of the cluster; and what is to be said of that.
-    pub(super) fn choose(self, named: &[String]) -> Result<(Vec<Kind>, Vec<(String, String)>), ObserveError> {
+    pub(super) fn choose(self, named: &[String]) -> Result<(Vec<Kind>, Vec<Unlisted>), ObserveError> {
         if named.is_empty() {
             let broken = self.broken.into_iter().map(|(group, why)| {
                 (group, format!("the group does not answer, so nothing in it was looked at: {why}"))
