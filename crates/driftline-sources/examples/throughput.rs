@@ -82,6 +82,18 @@ fn document(model: Model, size: usize) -> String {
                 "configRuleName": format!("rule-{}", at % 3), "annotation": null, "evaluatedAt": "2026-06-29T09:00:00Z",
             })),
         }),
+        Model::Kubernetes => json!({
+            "apiVersion": "v1", "kind": "List", "items": many(&|at| json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {
+                    "name": format!("app-{at}"), "namespace": format!("team-{}", at % 50), "generation": 3,
+                    "uid": format!("{at:08x}-0000-4000-8000-000000000000"), "resourceVersion": at.to_string(),
+                    "labels": {"app": format!("app-{at}")},
+                },
+                "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "app", "image": "example/app:1"}]}}},
+                "status": {"readyReplicas": 2, "observedGeneration": 3},
+            })),
+        }),
         Model::Dns => json!({
             "fetchedAt": "2026-06-29T10:00:00Z", "accountId": account, "truncated": false,
             "records": many(&|at| json!({
