@@ -82,6 +82,14 @@ fn document(model: Model, size: usize) -> String {
                 "configRuleName": format!("rule-{}", at % 3), "annotation": null, "evaluatedAt": "2026-06-29T09:00:00Z",
             })),
         }),
+        Model::Kubernetes => json!({
+            "apiVersion": "v1", "kind": "List", "items": many(&|at| json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "data": {"settings": "a=1"}, "metadata": {
+                    "name": format!("settings-{at}"), "namespace": format!("team-{}", at % 40), "labels": tags(at),
+                    "uid": format!("{at:032x}"), "resourceVersion": at.to_string(), "managedFields": [{"manager": "helm"}],
+                },
+            })),
+        }),
         Model::Dns => json!({
             "fetchedAt": "2026-06-29T10:00:00Z", "accountId": account, "truncated": false,
             "records": many(&|at| json!({
