@@ -119,6 +119,11 @@ fn cloudformation_stands_any_bytes() {
 }
 
 #[test]
+fn kubernetes_stands_any_bytes() {
+    smoke(&targets::KUBERNETES, targets::fuzz_kubernetes);
+}
+
+#[test]
 fn a_mapping_stands_any_bytes() {
     smoke(&targets::MAPPED, targets::fuzz_mapped);
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Nothing here takes as long on a machine that works; one that does not is told apart by this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Runs the program and kills it when its own standard input ends, or asks it to end when told; then clears away what
 /// is named. The test holds the other end, so whatever becomes of the test, also `kill -9`, its programs go.

@@ -30,13 +30,13 @@ fn of_two_operators_one_works_and_the_other_takes_over() {
     let Some(world) = World::new("pair") else { return };
     let election = ["--leader-election", "--lease-name", "driftline", "--lease-namespace", &world.namespace];
     let mut first = world.operator(&election);
-    let leads = |operator: &super::world::Operator| operator.metric("driftline_operator_leader") > 0.0;
+    let leads = |operator: &super::world::Operator| operator.metric("driftline_operator_leader") > 0;
     eventually("the first to lead", || if leads(&first) { Ok(()) } else { Err(first.process.last_words()) });
     let second = world.operator(&election);
     world.apply("shop", &["a.example.com"], "");
     world.wait_until_settled("shop");
     assert!(!leads(&second));
-    assert_eq!(second.metric("driftline_operator_aws_writes_total"), 0.0);
+    assert_eq!(second.metric("driftline_operator_aws_writes_total"), 0);
     first.process.kill();
     world.apply("shop", &["b.example.com"], "");
     world.wait_until_settled("shop");
