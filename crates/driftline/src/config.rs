@@ -323,7 +323,12 @@ fn origin(source: RawSource) -> CommandResult<From> {
         return Err(CommandError::new("`account` and `partition` go with `model` and `documents`"));
     }
     if let Some(raw) = source.kubernetes {
-        if source.file.is_some() || source.command.is_some() || source.model.is_some() || source.documents.is_some() || source.aws.is_some() {
+        if source.file.is_some()
+            || source.command.is_some()
+            || source.model.is_some()
+            || source.documents.is_some()
+            || source.aws.is_some()
+        {
             return Err(CommandError::new("`kubernetes` stands alone; lists go into it as `documents`"));
         }
         let objects = Objects {
