@@ -84,14 +84,10 @@ fn document(model: Model, size: usize) -> String {
         }),
         Model::Kubernetes => json!({
             "apiVersion": "v1", "kind": "List", "items": many(&|at| json!({
-                "apiVersion": "apps/v1", "kind": "Deployment",
-                "metadata": {
-                    "name": format!("app-{at}"), "namespace": format!("team-{}", at % 50), "generation": 3,
-                    "uid": format!("{at:08x}-0000-4000-8000-000000000000"), "resourceVersion": at.to_string(),
-                    "labels": {"app": format!("app-{at}")},
+                "apiVersion": "v1", "kind": "ConfigMap", "data": {"settings": "a=1"}, "metadata": {
+                    "name": format!("settings-{at}"), "namespace": format!("team-{}", at % 40), "labels": tags(at),
+                    "uid": format!("{at:032x}"), "resourceVersion": at.to_string(), "managedFields": [{"manager": "helm"}],
                 },
-                "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "app", "image": "example/app:1"}]}}},
-                "status": {"readyReplicas": 2, "observedGeneration": 3},
             })),
         }),
         Model::Dns => json!({

@@ -384,7 +384,7 @@ fn origin(source: RawSource) -> CommandResult<From> {
             Ok(From::Documents(Documents { model, named: documents, account: source.account, partition }))
         }
         _ => Err(CommandError::new(
-            "it needs either `file`, or `command`, or `kubernetes`, or `model` with `documents` or `aws`",
+            "it needs either `file`, or `command`, or `model` with `documents` or `aws`, or `kubernetes`",
         )),
     }
 }

@@ -8,9 +8,6 @@ use kube::core::ApiResource;
 
 use super::{AT_ONCE, ObserveError};
 
-/// A kind that is not listed, and why.
-pub(super) type Unlisted = (String, String);
-
 /// A kind that can be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
@@ -58,12 +55,15 @@ pub(super) fn namespaces() -> ApiResource {
     }
 }
 
+/// Of what something is to be said, and what.
+pub(super) type Problems = Vec<(String, String)>;
+
 /// What a cluster serves.
 #[derive(Debug, Default)]
 pub(super) struct Served {
     kinds: Vec<Kind>,
     /// Groups that are announced and do not answer, and why.
-    broken: Vec<(String, String)>,
+    broken: Problems,
 }
 
 /// Asks for every group in the version that its server prefers. A group whose own server is down is said, not fatal.
@@ -105,7 +105,7 @@ impl Served {
     }
 
     /// The kinds that are named, or all that are a state of the cluster; and what is to be said of that.
-    pub(super) fn choose(self, named: &[String]) -> Result<(Vec<Kind>, Vec<Unlisted>), ObserveError> {
+    pub(super) fn choose(self, named: &[String]) -> Result<(Vec<Kind>, Problems), ObserveError> {
         if named.is_empty() {
             let broken = self.broken.into_iter().map(|(group, why)| {
                 (group, format!("the group does not answer, so nothing in it was looked at: {why}"))

@@ -191,18 +191,17 @@ impl Operator {
         http::get(self.port, path)
     }
 
-    /// Every sample, by its name with labels.
-    pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
+    /// Every sample that counts something, by its name with labels.
+    pub(crate) fn metrics(&self) -> BTreeMap<String, u64> {
         let text = self.get("/metrics").unwrap();
         let samples = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.rsplit_once(' '));
         samples.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
     }
 
-    /// The sum of all samples of one name, of a metric that counts.
+    /// The sum of all samples of one name.
     pub(crate) fn metric(&self, name: &str) -> u64 {
-        let text = self.get("/metrics").unwrap();
-        let samples = text.lines().filter_map(|line| line.rsplit_once(' '));
-        let of_name = samples.filter(|(sample, _)| sample.split('{').next() == Some(name));
-        of_name.map(|(sample, value)| value.parse::<u64>().unwrap_or_else(|_| panic!("{sample} is {value}"))).sum()
+        let all = self.metrics();
+        let of_name = all.iter().filter(|(sample, _)| sample.split('{').next() == Some(name));
+        of_name.map(|(_, value)| value).sum()
     }
 }
