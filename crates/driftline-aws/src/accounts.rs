@@ -113,6 +113,10 @@ async fn accounts(client: &Client, own: &str, reach: &Reach) -> Result<Vec<Strin
     if accounts.is_empty() {
         accounts.insert(own.to_owned());
     }
+    if let Some(account) = accounts.iter().find(|account| !is_account(account)) {
+        let message = format!("`{account}` is not the id of an account, which has twelve digits");
+        return Err(Error::of(Kind::Invalid, "", "", message));
+    }
     Ok(accounts.into_iter().collect())
 }
 
@@ -142,5 +146,34 @@ async fn regions(client: &Client, reach: &Reach) -> Result<Vec<String>, Error> {
         regions.insert(client.region().to_owned());
     }
     regions.retain(|region| !reach.exclude_regions.contains(region));
+    if let Some(region) = regions.iter().find(|region| !is_region(region)) {
+        return Err(Error::of(Kind::Invalid, "", "", format!("`{region}` is not the name of a region")));
+    }
     Ok(regions.into_iter().collect())
+}
+
+/// Names become parts of streams and addresses: what cannot be one is refused before anything is asked.
+fn is_region(name: &str) -> bool {
+    let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
+    name.starts_with(|first: char| first.is_ascii_lowercase()) && name.len() <= 40 && name.chars().all(fits)
+}
+
+fn is_account(id: &str) -> bool {
+    id.len() == 12 && id.chars().all(|char| char.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_a_region_or_an_account_is_refused() {
+        for good in ["us-east-1", "us-gov-west-1", "eusc-de-east-1"] {
+            assert!(is_region(good), "{good}");
+        }
+        for bad in ["", "US-EAST-1", "us east", "../x", "-a", "latest/x"] {
+            assert!(!is_region(bad), "{bad}");
+        }
+        assert!(is_account("123456789012") && !is_account("12345678901") && !is_account("12345678901a"));
+    }
 }

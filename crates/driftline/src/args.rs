@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Take one observation and commit it as a new version.
     #[command(subcommand)]
-    Observe(Observe),
+    Observe(Box<Observe>),
     /// Pin, inspect and accept what is expected.
     #[command(subcommand)]
     Baseline(Baseline),

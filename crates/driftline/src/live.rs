@@ -131,7 +131,7 @@ fn places(observer: Observer, asked: &Asked, targets: &[Target], now: Timestamp)
     places
 }
 
-fn not_reached(unreached: Unreached) -> CommandError {
+fn not_reached(unreached: &Unreached) -> CommandError {
     CommandError::new(unreached.error.to_string()).about(format!("the account {} was not observed", unreached.account))
 }
 
@@ -149,7 +149,7 @@ impl Run<'_> {
         let mut last = Counts::default();
         for news in told {
             match news {
-                News::Unreached(unreached) => self.observed.failures.push(not_reached(unreached)),
+                News::Unreached(unreached) => self.observed.failures.push(not_reached(&unreached)),
                 News::Looked(here, passes) => {
                     progress.clear();
                     self.commit(&here, passes);

@@ -6,6 +6,7 @@ use serde::Deserialize;
 /// Without documents AWS itself is asked, with the credentials that its own tools would use.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct LiveArgs {
     /// The profile to use [default: as AWS's own tools choose].
     #[arg(long, value_name = "NAME", env = "DRIFTLINE_PROFILE", help_heading = LIVE)]

@@ -90,7 +90,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Posture(args) => return posture::run(settings, &args),
         Command::Topology(args) => topology::run(settings, &args)?,
         Command::Demo(args) => demo::run(settings, &args)?,
-        Command::Observe(command) => return observe::run(settings, command),
+        Command::Observe(command) => return observe::run(settings, *command),
         Command::Baseline(command) => baseline::run(settings, command)?,
         Command::Explain(args) => explain::explain(settings, &args)?,
         Command::Velocity(args) => velocity::run(settings, &args)?,

@@ -192,13 +192,15 @@ pub(crate) fn commit_listing(
     )
 }
 
+/// What was committed of a source, and what of it could not be.
+type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
+
 /// Every configured source, whatever happens to the others; the command fails if one of them did.
 fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResult<()> {
     if settings.config.sources.is_empty() {
         return Err(CommandError::new("no sources are configured")
             .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
     }
-    type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
     let run = |source: &crate::config::ConfiguredSource| -> Outcome {
         if let Origin::Live(from) = &source.from {
             let observed = crate::live::observe(settings, &from.observer, &source.name, &from.args, permissions)?;
@@ -548,6 +550,7 @@ pub(crate) struct Extents {
 
 impl Line {
     /// The stream that it is a version of.
+    #[cfg(feature = "aws")]
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
