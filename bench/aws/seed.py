@@ -7,7 +7,7 @@ import zipfile
 import boto3
 
 queues, groups, functions = (int(word) for word in sys.argv[1:4])
-sqs, ec2, events, sns = (boto3.client(name) for name in ["sqs", "ec2", "events", "sns"])
+sqs, ec2, events, sns, functions_of = (boto3.client(name) for name in ["sqs", "ec2", "events", "sns", "lambda"])
 for number in range(queues):
     sqs.create_queue(QueueName=f"queue-{number:05}", tags={"team": "bench"})
 for number in range(groups):
@@ -21,7 +21,7 @@ role = boto3.client("iam").create_role(RoleName="bench", AssumeRolePolicyDocumen
 for number in range(functions):
     name = f"function-{number:04}"
     given = {"Runtime": "python3.12", "Role": role, "Handler": "index.handler", "Code": {"ZipFile": code.getvalue()}}
-    arn = boto3.client("lambda").create_function(FunctionName=name, **given)["FunctionArn"]
+    arn = functions_of.create_function(FunctionName=name, **given)["FunctionArn"]
     events.put_rule(Name=name, EventPattern='{"source": ["bench"]}')
     events.put_targets(Rule=name, Targets=[{"Id": "function", "Arn": arn}])
     sns.create_topic(Name=f"topic-{number:04}")

@@ -283,12 +283,12 @@ fn sources(
     Ok((compared, sides.collect()))
 }
 
-/// Whether the live side has the declared properties only under names of its own: `handler` for `Handler`. Such a
-/// resource can be neither in sync nor modified.
+/// Whether the live side has none of the declared properties, and nothing either that is spelled as CloudFormation
+/// spells them: `handler` for `Handler`, or a mere sighting. Such a resource can be neither in sync nor modified.
 fn is_in_another_form(declared: &Value, live: &Value) -> bool {
     let (Some(declared), Some(live)) = (declared.as_object(), live.as_object()) else { return false };
-    let respelled = |name: &String| live.keys().any(|other| other.eq_ignore_ascii_case(name));
-    !declared.keys().any(|name| live.contains_key(name)) && declared.keys().any(respelled)
+    let capital = |name: &String| name.starts_with(|first: char| first.is_ascii_uppercase());
+    declared.keys().any(capital) && !live.keys().any(capital) && !declared.keys().any(|name| live.contains_key(name))
 }
 
 #[derive(Deserialize)]
