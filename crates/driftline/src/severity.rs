@@ -50,6 +50,12 @@ impl fmt::Debug for Condition {
     }
 }
 
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl Condition {
     pub(crate) fn new(text: &str) -> CommandResult<Self> {
         let env = Arc::new(Env::stdlib());
