@@ -50,6 +50,12 @@ impl fmt::Debug for Condition {
     }
 }
 
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl Condition {
     pub(crate) fn new(text: &str) -> CommandResult<Self> {
         let env = Arc::new(Env::stdlib());
@@ -203,7 +209,9 @@ impl<'a> Rater<'a> {
                 let asked = self.own.iter().any(|own| own.subject.kind.as_ref().is_none_or(|glob| glob.matches(kind)));
                 Known { rows: self.table.of_type(kind), by_path: (!asked).then(HashMap::new) }
             });
-            entry.rating = known.rate(entry.changes);
+            if entry.kind == Some(DriftKind::Modified) {
+                entry.rating = known.rate(entry.changes);
+            }
             if entry.rating.is_none() {
                 let (key, source) = (entry.key.as_ref(), entry.source);
                 let about = About { key, source, status: entry.status, kind: entry.kind };

@@ -480,6 +480,9 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         let what = format!("{} {} ({})", rule.kind.name(), subject(rule), rule.reason);
         values.push(Setting { name: "rule", value: what, from: rule.origin.to_string() });
     }
+    for own in &config.severities {
+        values.push(Setting { name: "severity", value: severity(own), from: own.name.clone() });
+    }
     for entry in config.rules.iter().filter(|entry| entry.has_expired(settings.now)) {
         let what = format!("{} {}, expired", entry.rule.kind.name(), subject(&entry.rule));
         values.push(Setting { name: "rule (not in force)", value: what, from: entry.name.clone() });
@@ -494,7 +497,21 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
 }
 
 fn subject(rule: &driftline_core::Rule) -> String {
-    let subject = &rule.subject;
+    let mut parts = named(&rule.subject);
+    parts.push(format!("path={}", rule.path));
+    parts.join(" ")
+}
+
+fn severity(own: &crate::severity::OwnSeverity) -> String {
+    let mut parts = vec![own.level.to_string()];
+    parts.extend(named(&own.subject));
+    parts.extend(own.path.as_ref().map(|path| format!("path={path}")));
+    parts.extend(own.when.as_ref().map(|when| format!("when={when}")));
+    format!("{} ({})", parts.join(" "), own.reason)
+}
+
+/// What an entry is of, as far as it says.
+fn named(subject: &driftline_core::rule::Subject) -> Vec<String> {
     let mut parts = Vec::new();
     for (name, glob) in
         [("type", &subject.kind), ("place", &subject.place), ("id", &subject.id), ("source", &subject.source)]
@@ -503,8 +520,7 @@ fn subject(rule: &driftline_core::Rule) -> String {
             parts.push(format!("{name}={glob}"));
         }
     }
-    parts.push(format!("path={}", rule.path));
-    parts.join(" ")
+    parts
 }
 
 struct View {

@@ -131,6 +131,8 @@ fn severities_of_the_configuration_go_first() {
     assert_eq!(told("opened"), ["info", "this one is meant to be open"]);
     assert_eq!(told("gone"), ["low", "nobody misses it"]);
     assert_eq!(told("suspended")[0], "high");
+    let view = sandbox.run(["config", "view"]).succeeded();
+    view.prints(&["critical type=Thing path=/size when=type(actual) == int", "driftline.toml [[severity]] 3"]);
     sandbox.write("driftline.toml", "[[severity]]\nwhen = 'actual > 5'\nlevel = \"low\"\nreason = \"x\"\n");
     sandbox.run(["drift"]).refused(&["[[severity]] 1", "cannot be answered", "what is not there is null"]);
 }
