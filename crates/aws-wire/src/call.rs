@@ -181,8 +181,13 @@ impl Reply {
     }
 
     pub fn malformed(&self, why: &str) -> Error {
-        let start: String = String::from_utf8_lossy(&self.body).chars().take(80).collect();
-        let start = if start.is_empty() { "it is empty".to_owned() } else { format!("it starts `{start}`") };
+        // What kind of answer it is, and nothing of what is in it: that may be a secret, and this text is logged.
+        let start = match self.body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None => "it is empty".to_owned(),
+            Some(b'<') => format!("{} bytes that begin like XML", self.body.len()),
+            Some(b'{' | b'[') => format!("{} bytes that begin like JSON", self.body.len()),
+            Some(_) => format!("{} bytes that are neither XML nor JSON", self.body.len()),
+        };
         Error {
             kind: Kind::Malformed,
             code: None,

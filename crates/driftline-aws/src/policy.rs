@@ -14,6 +14,10 @@ pub fn actions<'a>(observers: impl IntoIterator<Item = (Observer, &'a Asked)>, r
         actions.extend(observer.operations(asked).iter().map(crate::row::Operation::action));
     }
     actions.extend(accounts::operations(reach).iter().map(crate::row::Operation::action));
+    // Another account is looked at with a role in it.
+    if reach.organization || !reach.accounts.is_empty() {
+        actions.insert("sts:AssumeRole".to_owned());
+    }
     actions
 }
 
@@ -51,6 +55,7 @@ mod tests {
             "organizations:ListAccounts",
             "sqs:GetQueueAttributes",
             "sqs:ListQueues",
+            "sts:AssumeRole",
             "sts:GetCallerIdentity",
         ];
         assert_eq!(some.iter().map(String::as_str).collect::<Vec<_>>(), expected);

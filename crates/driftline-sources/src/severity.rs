@@ -276,13 +276,15 @@ impl Rows<'_> {
         self.first(|pattern, when| pattern.covers(&folded) && goes(when, leaf.expected, leaf.actual))
     }
 
-    /// The same for any single value at a path that does not name the whole internet on either side; `None` where it
-    /// matters what the value is. Most changes are judged by this, unread.
-    pub fn of_path(&self, path: &Pointer) -> Option<Grade> {
+    /// The same for any single value at a path that does not name the whole internet on either side, and allows
+    /// everything on neither unless `wide`; `None` where it matters what the value is. Most changes are judged by
+    /// this, unread.
+    pub fn of_path(&self, path: &Pointer, wide: bool) -> Option<Grade> {
         let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
         for (_, pattern, row) in &self.0 {
             match row.2 {
                 Opens | Closes | Deleted | New => {}
+                Widens | Narrows if !wide => {}
                 _ if !pattern.covers(&folded) => {}
                 Any => return Some((row.3, row.4)),
                 _ => return None,
@@ -346,6 +348,11 @@ fn is_world(text: &str) -> bool {
 /// Whether a text that has values in it may have the whole internet in it. A yes may be wrong, a no never is.
 pub fn may_name_the_internet(text: &str) -> bool {
     text.contains("/0") && (text.contains("0.0.0.0/0") || text.contains("::/0"))
+}
+
+/// Whether a text that has values in it may have one that allows everything. A yes may be wrong, a no never is.
+pub fn may_allow_everything(text: &str) -> bool {
+    memchr::memchr(b'*', text.as_bytes()).is_some() || text.contains("Access")
 }
 
 /// Everything, everything of a service, or one of AWS's policies that grant either. An ARN that ends with a star names
@@ -470,20 +477,20 @@ mod tests {
                 ["/tags/a", "/timeout", "/Versioning/Status", "/ingress/0/fromPort", "/policy", "/description", "/a/b"]
             {
                 let path: Pointer = path.parse().unwrap();
-                let Some(known) = rows.of_path(&path) else { continue };
-                decided += 1;
-                for expected in values.iter().map(Some).chain([None]) {
-                    for actual in values.iter().map(Some).chain([None]) {
-                        assert_eq!(
-                            rows.of_value(&Leaf { path: path.clone(), expected, actual }),
-                            known,
-                            "{kind} {path}"
-                        );
+                for wide in [false, true] {
+                    let Some(known) = rows.of_path(&path, wide) else { continue };
+                    decided += 1;
+                    let star = |value: &&Value| wide || value.as_str() != Some("*");
+                    for expected in values.iter().filter(star).map(Some).chain([None]) {
+                        for actual in values.iter().filter(star).map(Some).chain([None]) {
+                            let leaf = Leaf { path: path.clone(), expected, actual };
+                            assert_eq!(rows.of_value(&leaf), known, "{kind} {path}");
+                        }
                     }
                 }
             }
         }
-        assert!(decided > 15, "{decided}");
+        assert!(decided > 30, "{decided}");
         assert!(
             may_name_the_internet(r#"{"a":"0.0.0.0/0"}"#)
                 && may_name_the_internet("::/0")
@@ -504,7 +511,9 @@ mod tests {
             (":*", false),
             ("see note:*", false),
         ] {
+            assert!(!wide || may_allow_everything(text), "{text}");
             assert_eq!(is_wide(text), wide, "{text}");
+            assert!(!wide || may_allow_everything(text), "{text}");
         }
     }
 

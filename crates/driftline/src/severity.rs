@@ -12,7 +12,7 @@ use driftline_core::severity::{Leaf, Severity, leaves};
 use driftline_core::verdict::{DriftKind, Status};
 use driftline_core::{KeyRef, Pattern, Pointer};
 use driftline_sources::place::account_and_region;
-use driftline_sources::severity::{Rows, Table, may_name_the_internet};
+use driftline_sources::severity::{Rows, Table, may_allow_everything, may_name_the_internet};
 
 use crate::error::{CommandError, CommandResult};
 use crate::filter::{compile, to_cel};
@@ -142,11 +142,15 @@ pub(crate) struct Rating<'a> {
     pub changes: Vec<Grade<'a>>,
 }
 
+/// Grades by path, where a path is enough.
+type ByPath = HashMap<String, Option<Grade<'static>>>;
+
 /// The rows for one type, and what is known to hold at a path whatever the values are.
 struct Known<'t> {
     rows: Rows<'t>,
-    /// Nothing where the user's entries have a say.
-    by_path: Option<HashMap<String, Option<Grade<'static>>>>,
+    /// Once for values none of which allows everything, and once for others. Nothing where the user's entries have a
+    /// say.
+    by_path: Option<[ByPath; 2]>,
 }
 
 impl Known<'_> {
@@ -154,6 +158,8 @@ impl Known<'_> {
     fn rate<'a>(&mut self, changes: Changes<'_>) -> Option<Rating<'a>> {
         let (Changes::Unread(text), Some(by_path)) = (changes, &mut self.by_path) else { return None };
         let parts = plain_changes(text).filter(|_| !may_name_the_internet(text))?;
+        let wide = may_allow_everything(text);
+        let by_path = &mut by_path[usize::from(wide)];
         let mut worst: Option<Grade<'a>> = None;
         let mut grades = Vec::with_capacity(1);
         for part in parts {
@@ -161,7 +167,7 @@ impl Known<'_> {
             let grade = match by_path.get(path) {
                 Some(grade) => *grade,
                 None => {
-                    let found = path.parse().ok().and_then(|pointer: Pointer| self.rows.of_path(&pointer));
+                    let found = path.parse().ok().and_then(|pointer: Pointer| self.rows.of_path(&pointer, wide));
                     let grade = found.map(|(level, reason)| Grade { level, reason });
                     by_path.insert(path.to_owned(), grade);
                     grade
@@ -207,7 +213,7 @@ impl<'a> Rater<'a> {
             let kind = entry.key.kind.as_str();
             let known = known.entry(kind).or_insert_with(|| {
                 let asked = self.own.iter().any(|own| own.subject.kind.as_ref().is_none_or(|glob| glob.matches(kind)));
-                Known { rows: self.table.of_type(kind), by_path: (!asked).then(HashMap::new) }
+                Known { rows: self.table.of_type(kind), by_path: (!asked).then(Default::default) }
             });
             if entry.kind == Some(DriftKind::Modified) {
                 entry.rating = known.rate(entry.changes);
