@@ -390,7 +390,7 @@ mod tests {
             r#"[{"path":"/description","op":"add","current":"y"},{"path":"/tags/a","op":"add","current":"b"}]"#,
         ] {
             let changes = Changes::Unread(text);
-            let mut known = Known { rows: table.of_type("T"), by_path: Some(HashMap::new()) };
+            let mut known = Known { rows: table.of_type("T"), by_path: Some(Default::default()) };
             let key = KeyRef { kind: "T", place: "p", id: "x" };
             let about = About { key, source: "s", status: Status::Drifted, kind: Some(DriftKind::Modified) };
             let read = rater.rate(&about, &changes.list()).unwrap().unwrap();
