@@ -271,15 +271,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.status.observed_generation = self.object.meta().generation;
         draft.status.drift = None;
         draft.status.corrections = None;
-        // The acknowledgment that the original gives; DriftChecked says that it is no finding.
-        draft.status.drift_detected = Some(true);
-        draft.set(
-            CHECKED,
-            Truth::False,
-            "Suspended",
-            "the policy is suspend: live is not compared with the declaration",
-        );
-        draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
+        suspended(&mut draft);
         self.write(draft).await?;
         self.context.metrics.seen(&key(&*self.object), K::KIND);
         match (working, thing) {
@@ -432,14 +424,7 @@ impl<K: Managed, C: Cloud<K>, W: Cluster<K>> Work<'_, K, C, W> {
         draft.status.drift = None;
         draft.set(SYNCED, Truth::True, "InSync", "what is declared is in AWS");
         if self.settings.policy == Policy::Suspend {
-            draft.status.drift_detected = Some(true);
-            draft.set(
-                CHECKED,
-                Truth::False,
-                "Suspended",
-                "the policy is suspend: live is not compared with the declaration",
-            );
-            draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
+            suspended(draft);
             return;
         }
         draft.status.drift_detected = Some(false);
@@ -457,4 +442,12 @@ fn gone_field<K: Managed>(object: &K) -> DriftField {
     let whole = Change { path: driftline_core::Pointer::root(), expected: object.desired().ok(), actual: None };
     let (mut shown, _) = fields(object, &[whole]);
     shown.pop().unwrap_or(DriftField { path: String::new(), expected: None, actual: None })
+}
+
+/// Nobody looks. The acknowledgment is the one that the original gives; `DriftChecked` says that it is no finding.
+fn suspended(draft: &mut Draft) {
+    const WHY: &str = "the policy is suspend: live is not compared with the declaration";
+    draft.status.drift_detected = Some(true);
+    draft.set(CHECKED, Truth::False, "Suspended", WHY);
+    draft.set(DRIFTED, Truth::Unknown, "Suspended", "the policy is suspend: nobody looks");
 }

@@ -10,7 +10,7 @@ use driftline_core::graph::{Fate, GraphDiff};
 use driftline_sources::aws::{is_arn, local_id};
 
 use crate::layout::{Layout, NODE_HEIGHT, Point, layout, number};
-use crate::output::count;
+use crate::output::{count, xml};
 
 /// How much is drawn: of more than this nobody sees anything.
 #[derive(Clone, Copy, Debug)]
@@ -489,21 +489,6 @@ fn mermaid(text: &str) -> String {
 fn dot(lines: &[&str]) -> String {
     let lines: Vec<String> = lines.iter().map(|line| line.replace('\\', "\\\\").replace('"', "\\\"")).collect();
     format!("\"{}\"", lines.join("\\n"))
-}
-
-fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            _ => out.push(char),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -143,6 +143,26 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// Text for XML. What XML has no form for (most control characters) is shown as an escape, and so is what would
+/// change the direction of reading.
+pub(crate) fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' => out.push('\n'),
+            '\u{fffe}' | '\u{ffff}' => out.extend(char.escape_unicode()),
+            char if is_hidden(char) => out.extend(char.escape_unicode()),
+            char => out.push(char),
+        }
+    }
+    out
+}
+
 impl Printer {
     pub(crate) fn new(global: &Global) -> CommandResult<Self> {
         let mut outputs = Vec::new();

@@ -53,15 +53,7 @@ fn title(told: &Told<'_>) -> String {
 
 fn message(told: &Told<'_>) -> String {
     let mut lines = vec![format!("{} ({}, {})", told.id, told.source, told.place)];
-    if !told.why.is_empty() {
-        lines.push(told.why.to_owned());
-    }
-    lines.extend(
-        told.changes.iter().take(CHANGES).map(|line| format!("{}: {} -> {}", line.path, line.before, line.after)),
-    );
-    if told.changes.len() > CHANGES {
-        lines.push(format!("… and {} more changes", told.changes.len() - CHANGES));
-    }
+    lines.extend(told.lines(CHANGES));
     lines.join("\n")
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use driftline_core::verdict::Status;
 
 use super::telling::{Telling, Told};
-use crate::output::count;
+use crate::output::{count, xml};
 
 /// How many changes of one resource are listed.
 const CHANGES: usize = 50;
@@ -25,9 +25,9 @@ pub(super) fn suites(telling: &Telling<'_>) -> String {
         let of = telling.sources.iter().find(|known| known.name == source);
         let taken = of.and_then(|of| of.taken_at).map(|at| format!(" timestamp=\"{at}\"")).unwrap_or_default();
         let counts = Counts::of(cases.iter().copied()).attributes();
-        out += &format!("  <testsuite name=\"{}\"{counts}{taken}>\n", text(source));
+        out += &format!("  <testsuite name=\"{}\"{counts}{taken}>\n", xml(source));
         out += "    <properties>\n";
-        out += &format!("      <property name=\"against\" value=\"{}\"/>\n", text(&telling.exact));
+        out += &format!("      <property name=\"against\" value=\"{}\"/>\n", xml(&telling.exact));
         if let Some(version) = of.and_then(|of| of.version) {
             out += &format!("      <property name=\"version\" value=\"{version}\"/>\n");
         }
@@ -71,21 +71,21 @@ fn fails(told: &Told<'_>) -> bool {
 
 fn case(told: &Told<'_>) -> String {
     let place = if told.place.is_empty() { String::new() } else { format!(" ({})", told.place) };
-    let name = text(&format!("{}{place}", told.id));
-    let start = format!("    <testcase classname=\"{}\" name=\"{name}\" time=\"0\"", text(told.kind));
+    let name = xml(&format!("{}{place}", told.id));
+    let start = format!("    <testcase classname=\"{}\" name=\"{name}\" time=\"0\"", xml(told.kind));
     match told.status {
         Status::NotChecked => {
-            let reason = text(told.reason.unwrap_or("one side did not look"));
+            let reason = xml(told.reason.unwrap_or("one side did not look"));
             format!("{start}>\n      <skipped message=\"not checked: {reason}\"/>\n    </testcase>\n")
         }
         _ if fails(told) => format!(
             "{start}>\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
             told.word(),
-            text(&headline(told)),
-            text(&body(told))
+            xml(&headline(told)),
+            xml(&body(told))
         ),
         Status::Unknown => {
-            let out = text("unknown: it is there now, and not in the baseline");
+            let out = xml("unknown: it is there now, and not in the baseline");
             format!("{start}>\n      <system-out>{out}</system-out>\n    </testcase>\n")
         }
         _ => format!("{start}/>\n"),
@@ -101,48 +101,18 @@ fn headline(told: &Told<'_>) -> String {
 }
 
 fn body(told: &Told<'_>) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    if !told.why.is_empty() {
-        lines.push(told.why.to_owned());
-    }
-    lines.extend(
-        told.changes.iter().take(CHANGES).map(|line| format!("{}: {} -> {}", line.path, line.before, line.after)),
-    );
-    if told.changes.len() > CHANGES {
-        lines.push(format!("… and {} more changes", told.changes.len() - CHANGES));
-    }
-    lines.join("\n")
-}
-
-/// Text for XML. What XML has no form for (most control characters) is shown as an escape, and so is what would
-/// change the direction of reading.
-fn text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\n' => out.push('\n'),
-            '\u{fffe}' | '\u{ffff}' => out.extend(char.escape_unicode()),
-            char if crate::output::is_hidden(char) => out.extend(char.escape_unicode()),
-            char => out.push(char),
-        }
-    }
-    out
+    told.lines(CHANGES).join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use crate::output::xml;
 
     #[test]
     fn what_xml_cannot_have_is_shown() {
-        assert_eq!(text("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&apos;");
-        assert_eq!(text("\u{0}\u{1b}[2J\u{ffff}\u{202e}"), "\\u{0}\\u{1b}[2J\\u{ffff}\\u{202e}");
-        assert_eq!(text("]]>"), "]]&gt;");
-        assert_eq!(text("two\nlines, ünïcode, 😀"), "two\nlines, ünïcode, 😀");
+        assert_eq!(xml("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
+        assert_eq!(xml("\u{0}\u{1b}[2J\u{ffff}\u{202e}"), "\\u{0}\\u{1b}[2J\\u{ffff}\\u{202e}");
+        assert_eq!(xml("]]>"), "]]&gt;");
+        assert_eq!(xml("two\nlines, ünïcode, 😀"), "two\nlines, ünïcode, 😀");
     }
 }

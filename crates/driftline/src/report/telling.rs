@@ -88,6 +88,16 @@ impl Told<'_> {
     pub(crate) fn is_finding(&self) -> bool {
         matches!(self.status, Status::Drifted | Status::Unknown)
     }
+
+    /// Why it matters and what changed, a line each, with no more changes than so many.
+    pub(crate) fn lines(&self, most: usize) -> Vec<String> {
+        let why = (!self.why.is_empty()).then(|| self.why.to_owned());
+        let changes = self.changes.iter().take(most);
+        let changes = changes.map(|line| format!("{}: {} -> {}", line.path, line.before, line.after));
+        let more = self.changes.len().saturating_sub(most);
+        let more = (more > 0).then(|| format!("… and {more} more changes"));
+        why.into_iter().chain(changes).chain(more).collect()
+    }
 }
 
 /// One change.

@@ -52,17 +52,18 @@ fn what_the_operator_saw_is_history() {
     let operator = world.operator(&["--drift-policy", "report", "--store", store.to_str().unwrap()]);
     world.apply("shop", &["a.example.com"], "");
     world.wait_until_settled("shop");
-    eventually("a version in the store", || {
-        let log = sandbox.run(["log"]);
-        if log.code == 0 && log.out.contains("operator/") {
+    let id = world.object("shop")["status"]["arn"].as_str().unwrap().to_owned();
+    // One version is made in each interval: it must have the tenant as it was before somebody meddles with it.
+    eventually("the tenant in the store", || {
+        let history = sandbox.run(["history", &id]);
+        if history.code == 0 && history.out.contains("first seen") {
             Ok(())
         } else {
-            Err(format!("{log:?}\n{}", operator.process.last_words()))
+            Err(format!("{history:?}\n{}", operator.process.last_words()))
         }
     });
     world.cloud.meddle("shop", "<Enabled>false</Enabled>");
     world.wait("shop", "to be drifted", |object| condition(object, "Drifted").0 == "True");
-    let id = world.object("shop")["status"]["arn"].as_str().unwrap().to_owned();
     eventually("the change in the store", || {
         let history = sandbox.run(["history", &id]);
         if history.code == 0 && history.out.contains("changed") { Ok(()) } else { Err(format!("{history:?}")) }
