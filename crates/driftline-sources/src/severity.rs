@@ -3,6 +3,8 @@
 //! One table, read from above: the first row that fits a value decides. Names are compared without regard to case,
 //! `_` and `-`, because observers write `PubliclyAccessible`, `publiclyAccessible` and `publicly_accessible`.
 
+use std::collections::HashMap;
+
 use driftline_core::rule::Glob;
 use driftline_core::severity::{Leaf, Severity};
 use driftline_core::{Pattern, Pointer, Value};
@@ -248,7 +250,13 @@ pub struct Table {
 
 /// The rows that may speak of one type.
 #[derive(Clone, Debug)]
-pub struct Rows<'t>(Vec<&'t (Glob, Pattern, &'static Row)>);
+pub struct Rows<'t> {
+    rows: Vec<&'t (Glob, Pattern, &'static Row)>,
+    /// Those that speak of one name wherever it stands, by that name: almost all. A path is asked about name by name.
+    named: HashMap<String, Vec<usize>>,
+    /// The rest.
+    others: Vec<usize>,
+}
 
 /// How bad, and why.
 pub type Grade = (Severity, &'static str);
@@ -265,27 +273,33 @@ impl Default for Table {
 
 impl Table {
     pub fn of_type(&self, kind: &str) -> Rows<'_> {
-        Rows(self.rows.iter().filter(|(glob, ..)| glob.matches(kind)).collect())
+        let rows: Vec<_> = self.rows.iter().filter(|(glob, ..)| glob.matches(kind)).collect();
+        let (mut named, mut others) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
+        for (at, (_, _, row)) in rows.iter().enumerate() {
+            match row.1.strip_prefix("/**/").filter(|name| !name.contains(['/', '*'])) {
+                Some(name) => named.entry(fold(name)).or_default().push(at),
+                None => others.push(at),
+            }
+        }
+        Rows { rows, named, others }
     }
 }
 
 impl Rows<'_> {
     /// A value of a resource that is there on both sides.
     pub fn of_value(&self, leaf: &Leaf<'_>) -> Grade {
-        let folded = Pointer::from_segments(leaf.path.segments().iter().map(|segment| fold(segment)));
-        self.first(|pattern, when| pattern.covers(&folded) && goes(when, leaf.expected, leaf.actual))
+        let about = self.about(&leaf.path);
+        about.into_iter().find(|row| goes(row.2, leaf.expected, leaf.actual)).map_or(OTHERWISE, |row| (row.3, row.4))
     }
 
     /// The same for any single value at a path that does not name the whole internet on either side, and allows
     /// everything on neither unless `wide`; `None` where it matters what the value is. Most changes are judged by
     /// this, unread.
     pub fn of_path(&self, path: &Pointer, wide: bool) -> Option<Grade> {
-        let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
-        for (_, pattern, row) in &self.0 {
+        for row in self.about(path) {
             match row.2 {
                 Opens | Closes | Deleted | New => {}
                 Widens | Narrows if !wide => {}
-                _ if !pattern.covers(&folded) => {}
                 Any => return Some((row.3, row.4)),
                 _ => return None,
             }
@@ -294,16 +308,27 @@ impl Rows<'_> {
     }
 
     pub fn of_deleted(&self) -> Grade {
-        self.first(|_, when| when == Deleted)
+        self.first(Deleted)
     }
 
     pub fn of_new(&self) -> Grade {
-        self.first(|_, when| when == New)
+        self.first(New)
     }
 
-    fn first(&self, fits: impl Fn(&Pattern, When) -> bool) -> Grade {
-        let row = self.0.iter().find(|(_, pattern, row)| fits(pattern, row.2));
+    fn first(&self, when: When) -> Grade {
+        let row = self.rows.iter().find(|(_, _, row)| row.2 == when);
         row.map_or(OTHERWISE, |(_, _, row)| (row.3, row.4))
+    }
+
+    /// The rows that speak of a place, in their order.
+    fn about(&self, path: &Pointer) -> Vec<&'static Row> {
+        let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
+        let named = folded.segments().iter().filter_map(|name| self.named.get(name)).flatten().copied();
+        let others = self.others.iter().copied().filter(|at| self.rows[*at].1.covers(&folded));
+        let mut numbers: Vec<usize> = named.chain(others).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(|at| self.rows[at].2).collect()
     }
 }
 
@@ -496,6 +521,26 @@ mod tests {
                 && may_name_the_internet("::/0")
                 && !may_name_the_internet("/a/0")
         );
+    }
+
+    #[test]
+    fn what_is_looked_up_by_name_is_what_the_patterns_say() {
+        let table = Table::default();
+        for kind in ["AWS::IAM::Role", "AWS::EC2::SecurityGroup", "AWS::S3::Bucket", "Thing"] {
+            let rows = table.of_type(kind);
+            for path in [
+                "",
+                "/tags/policy",
+                "/Policies/0/PolicyDocument/Statement/0/Action",
+                "/a/encrypted/b/logging",
+                "/rules/x",
+            ] {
+                let path: Pointer = path.parse().unwrap();
+                let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
+                let said: Vec<_> = rows.rows.iter().filter(|row| row.1.covers(&folded)).map(|row| row.2).collect();
+                assert_eq!(rows.about(&path), said, "{kind} {path}");
+            }
+        }
     }
 
     #[test]
