@@ -251,7 +251,7 @@ pub struct Table {
 /// The rows that may speak of one type.
 #[derive(Clone, Debug)]
 pub struct Rows<'t> {
-    rows: Vec<&'t (Glob, Pattern, &'static Row)>,
+    all: Vec<&'t (Glob, Pattern, &'static Row)>,
     /// Those that speak of one name wherever it stands, by that name: almost all. A path is asked about name by name.
     named: HashMap<String, Vec<usize>>,
     /// The rest.
@@ -281,7 +281,7 @@ impl Table {
                 None => others.push(at),
             }
         }
-        Rows { rows, named, others }
+        Rows { all: rows, named, others }
     }
 }
 
@@ -316,7 +316,7 @@ impl Rows<'_> {
     }
 
     fn first(&self, when: When) -> Grade {
-        let row = self.rows.iter().find(|(_, _, row)| row.2 == when);
+        let row = self.all.iter().find(|(_, _, row)| row.2 == when);
         row.map_or(OTHERWISE, |(_, _, row)| (row.3, row.4))
     }
 
@@ -324,11 +324,11 @@ impl Rows<'_> {
     fn about(&self, path: &Pointer) -> Vec<&'static Row> {
         let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
         let named = folded.segments().iter().filter_map(|name| self.named.get(name)).flatten().copied();
-        let others = self.others.iter().copied().filter(|at| self.rows[*at].1.covers(&folded));
+        let others = self.others.iter().copied().filter(|at| self.all[*at].1.covers(&folded));
         let mut numbers: Vec<usize> = named.chain(others).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        numbers.into_iter().map(|at| self.rows[at].2).collect()
+        numbers.into_iter().map(|at| self.all[at].2).collect()
     }
 }
 
@@ -537,7 +537,7 @@ mod tests {
             ] {
                 let path: Pointer = path.parse().unwrap();
                 let folded = Pointer::from_segments(path.segments().iter().map(|segment| fold(segment)));
-                let said: Vec<_> = rows.rows.iter().filter(|row| row.1.covers(&folded)).map(|row| row.2).collect();
+                let said: Vec<_> = rows.all.iter().filter(|row| row.1.covers(&folded)).map(|row| row.2).collect();
                 assert_eq!(rows.about(&path), said, "{kind} {path}");
             }
         }
