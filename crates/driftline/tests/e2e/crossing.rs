@@ -1,7 +1,9 @@
 //! Questions that go across sources: orphaned records, ownership, drift between two sources; and where documents
 //! come from.
 
+#[cfg(feature = "https")]
 use std::io::{Read, Write};
+#[cfg(feature = "https")]
 use std::net::TcpListener;
 
 use serde_json::{Value as Json, json};
@@ -231,6 +233,7 @@ fn everything_observed_has_its_owners_or_is_unclaimed() {
 }
 
 /// Serves one document, once for each connection.
+#[cfg(feature = "https")]
 fn serve(body: &'static str, times: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -249,6 +252,7 @@ fn serve(body: &'static str, times: usize) -> u16 {
 }
 
 #[test]
+#[cfg(feature = "https")]
 fn a_document_is_read_from_an_address_and_a_refusal_says_what_to_do() {
     const DOCUMENT: &str = r#"{"region":"us-east-1","truncated":false,"discovered":{"vpcs":[{"vpcId":"vpc-1","cidrBlock":"10.0.0.0/16"}]}}"#;
     let sandbox = Sandbox::new();
