@@ -212,7 +212,7 @@ impl Store {
 
     /// Half-written files that a killed commit left: `object_store` stages a put beside its target as `name#n`.
     fn sweep_staged(&self, before: Timestamp, collected: &mut Collected) {
-        let mut folders = vec![self.location.folder().to_owned()];
+        let mut folders: Vec<_> = self.location.place().folder().map(ToOwned::to_owned).into_iter().collect();
         while let Some(folder) = folders.pop() {
             let Ok(entries) = std::fs::read_dir(&folder) else { continue };
             for entry in entries.flatten() {

@@ -4,6 +4,7 @@
 //! The log is the append-only part of the Delta Lake protocol, so other engines read the store in place.
 
 pub mod baseline;
+mod cache;
 pub mod catalog;
 mod check;
 pub mod detect;
@@ -26,5 +27,5 @@ pub use catalog::{Catalog, Stream, Version};
 pub use detect::{Drift, Finding, Question, SourceReport};
 pub use draft::{Committed, Draft};
 pub use error::StoreError;
-pub use location::Location;
+pub use location::{Bucket, Location, Place};
 pub use store::{Store, Tuning};

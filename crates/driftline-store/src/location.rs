@@ -1,28 +1,99 @@
 //! Where a store lies, and the four things we do there: put if absent, get, list, delete.
 //!
-//! Only operations that every `object_store` backend has; a folder fsyncs every file and its directory.
+//! Only operations that every `object_store` backend has; a folder fsyncs every file and its directory. A bucket is
+//! handed to us open, and everything asked of it is asked again when the network fails.
 
+use std::future::Future;
 use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_executor::block_on;
 use futures_util::TryStreamExt;
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use tokio::runtime::Handle;
 
+use crate::cache::Cache;
 use crate::error::StoreError;
-use crate::log::LOG_FOLDER;
+use crate::log::{LOG_FOLDER, record_path};
+use crate::store::{COVERAGE, PROBES, SEGMENTS, VIEWS};
+
+/// Where a store lies, as it was named.
+#[derive(Clone, Debug)]
+pub enum Place {
+    Folder(PathBuf),
+    Bucket(Bucket),
+}
+
+/// Object storage that somebody has opened for us: this crate knows no cloud.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    /// As the user wrote it, e.g. `s3://bucket/prefix`.
+    pub url: String,
+    /// What is beneath that address.
+    pub objects: Arc<dyn ObjectStore>,
+    /// Where its requests and timers run, whoever waits for them.
+    pub runtime: Handle,
+    /// Where copies of files that never change are kept, if anywhere.
+    pub cache: Option<PathBuf>,
+}
+
+impl Place {
+    /// The folder, if it is one.
+    pub fn folder(&self) -> Option<&FsPath> {
+        match self {
+            Place::Folder(folder) => Some(folder),
+            Place::Bucket(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Folder(folder) => write!(f, "{}", folder.display()),
+            Place::Bucket(bucket) => f.write_str(&bucket.url),
+        }
+    }
+}
+
+impl From<PathBuf> for Place {
+    fn from(folder: PathBuf) -> Self {
+        Place::Folder(folder)
+    }
+}
+
+impl From<&FsPath> for Place {
+    fn from(folder: &FsPath) -> Self {
+        Place::Folder(folder.to_owned())
+    }
+}
+
+impl From<&PathBuf> for Place {
+    fn from(folder: &PathBuf) -> Self {
+        Place::Folder(folder.clone())
+    }
+}
+
+impl From<&Place> for Place {
+    fn from(place: &Place) -> Self {
+        place.clone()
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Location {
     store: Arc<dyn ObjectStore>,
     /// The same place without waiting for the disk, for what can be made again.
     derived: Arc<dyn ObjectStore>,
-    folder: PathBuf,
+    place: Place,
+    cache: Option<Arc<Cache>>,
 }
 
 /// A file that is in the store.
@@ -33,73 +104,129 @@ pub struct Listed {
     pub modified: Timestamp,
 }
 
+/// How often something is tried again that a bucket failed at, besides what its client tries by itself.
+const TRIES: u32 = 6;
+/// How many records are asked for at once where asking takes time.
+const AHEAD: u64 = 16;
+
 impl Location {
-    /// A folder that already holds a store.
-    pub fn open(folder: &FsPath) -> Result<Self, StoreError> {
-        let location = || folder.display().to_string();
-        match std::fs::metadata(folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(StoreError::NoStore { location: location() });
+    /// A place that already holds a store.
+    pub fn open(place: Place) -> Result<Self, StoreError> {
+        match &place {
+            Place::Folder(folder) => {
+                check_folder(folder)?;
+                Self::in_folder(folder)
             }
-            Err(error) => return Err(StoreError::NotAStore { location: location(), reason: error.to_string() }),
-            Ok(data) if !data.is_dir() => {
-                return Err(StoreError::NotAStore {
-                    location: location(),
-                    reason: "it is a file, not a folder".into(),
-                });
-            }
-            Ok(_) => {}
-        }
-        // Asked in this order: someone may be making the store at this moment, and its log is the first thing in it.
-        let empty = is_empty(folder);
-        if !folder.join(LOG_FOLDER).is_dir() {
-            return Err(if empty {
-                StoreError::NoStore { location: location() }
-            } else {
-                StoreError::NotAStore {
-                    location: location(),
-                    reason: format!("the folder has other things in it and no `{LOG_FOLDER}`"),
+            Place::Bucket(bucket) => {
+                let location = Self::in_bucket(bucket);
+                match location.exists(&record_path(0))? {
+                    true => Ok(location),
+                    false => Err(StoreError::NoStore { location: place.to_string() }),
                 }
-            });
+            }
         }
-        Self::at(folder)
     }
 
-    /// A folder that holds a store, or may: missing and empty folders become one.
-    pub fn create(folder: &FsPath) -> Result<Self, StoreError> {
-        match Self::open(folder) {
-            Err(StoreError::NoStore { .. }) => {
+    /// A place that holds a store, or may: missing and empty folders and empty prefixes become one.
+    pub fn create(place: Place) -> Result<Self, StoreError> {
+        match (Self::open(place.clone()), place) {
+            (Err(StoreError::NoStore { .. }), Place::Folder(folder)) => {
                 std::fs::create_dir_all(folder.join(LOG_FOLDER)).map_err(|error| StoreError::NotAStore {
                     location: folder.display().to_string(),
                     reason: format!("it cannot be created: {error}"),
                 })?;
-                Self::at(folder)
+                Self::in_folder(&folder)
             }
-            other => other,
+            (Err(StoreError::NoStore { .. }), Place::Bucket(bucket)) => {
+                let location = Self::in_bucket(&bucket);
+                // What a commit writes before its record is no stranger's.
+                let ours = |path: &str| {
+                    [LOG_FOLDER, SEGMENTS, COVERAGE, VIEWS, PROBES].iter().any(|folder| {
+                        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+                    })
+                };
+                if let Some(other) = location.list("")?.iter().find(|listed| !ours(&listed.path)) {
+                    let reason = format!("other things are beneath it, `{}` for one, and no `{LOG_FOLDER}`", other.path);
+                    return Err(StoreError::NotAStore { location: bucket.url, reason });
+                }
+                Ok(location)
+            }
+            (other, _) => other,
         }
     }
 
-    fn at(folder: &FsPath) -> Result<Self, StoreError> {
+    fn in_folder(folder: &FsPath) -> Result<Self, StoreError> {
         let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| StoreError::NotAStore {
             location: folder.display().to_string(),
             reason: error.to_string(),
         })?;
         let derived = Arc::new(store.clone());
-        Ok(Self { store: Arc::new(store.with_fsync(true)), derived, folder: folder.to_owned() })
+        Ok(Self { store: Arc::new(store.with_fsync(true)), derived, place: folder.into(), cache: None })
     }
 
-    pub fn folder(&self) -> &FsPath {
-        &self.folder
+    fn in_bucket(bucket: &Bucket) -> Self {
+        Self {
+            store: bucket.objects.clone(),
+            derived: bucket.objects.clone(),
+            place: Place::Bucket(bucket.clone()),
+            cache: bucket.cache.as_deref().map(|folder| Arc::new(Cache::new(folder))),
+        }
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Whether others may write here from other machines, and every request takes its time.
+    pub(crate) fn is_far(&self) -> bool {
+        matches!(self.place, Place::Bucket(_))
+    }
+
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        let _inside = match &self.place {
+            Place::Folder(_) => None,
+            Place::Bucket(bucket) => Some(bucket.runtime.enter()),
+        };
+        block_on(future)
+    }
+
+    /// Tries again what a network may fail at. Every one of our requests may be made twice.
+    fn persist<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<T, object_store::Error>,
+    ) -> Result<T, object_store::Error> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            match attempt() {
+                Err(object_store::Error::Generic { .. }) if self.is_far() && tried < TRIES => pause(tried),
+                result => return result,
+            }
+        }
     }
 
     /// `false` when something is there already; nothing is written then.
     pub fn put_if_absent(&self, path: &str, bytes: impl Into<Bytes>) -> Result<bool, StoreError> {
-        put(&*self.store, path, bytes.into())
+        self.put(&*self.store, path, &bytes.into())
+    }
+
+    /// Puts a file that nobody else would put here with another content, and comes back when it is there.
+    pub(crate) fn put_own(&self, path: &str, bytes: impl Into<Bytes>) -> Result<(), StoreError> {
+        let bytes = bytes.into();
+        for tried in 1..=TRIES {
+            // "It is there already" may be the echo of our own request whose reply was lost; and S3 says the same of a
+            // request that met another one on its way, after which there may be nothing.
+            if self.put(&*self.store, path, &bytes)? || !self.is_far() || self.exists(path)? {
+                return Ok(());
+            }
+            pause(tried);
+        }
+        Err(StoreError::damaged(path, "it could not be written: the bucket says that it is there, and it is not"))
     }
 
     /// Puts a file that is named after its content and can be made again; it may be lost when the machine crashes.
     pub(crate) fn put_derived(&self, path: &str, bytes: impl Into<Bytes>) -> Result<bool, StoreError> {
-        put(&*self.derived, path, bytes.into())
+        self.put(&*self.derived, path, &bytes.into())
     }
 
     pub fn get(&self, path: &str) -> Result<Bytes, StoreError> {
@@ -107,63 +234,141 @@ impl Location {
     }
 
     pub fn get_if_present(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
-        let get = async { self.store.get(&Path::from(path)).await?.bytes().await };
-        match block_on(get) {
-            Ok(bytes) => Ok(Some(bytes)),
+        if let Some(kept) = self.cache.as_ref().and_then(|cache| cache.get(path)) {
+            return Ok(Some(kept));
+        }
+        match self.persist(|| self.wait(get(&*self.store, path))) {
+            Ok(bytes) => {
+                if let Some(cache) = &self.cache {
+                    cache.keep(path, &bytes);
+                }
+                Ok(Some(bytes))
+            }
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(source) => Err(StoreError::Io { action: "read", path: path.to_owned(), source }),
         }
     }
 
     pub fn exists(&self, path: &str) -> Result<bool, StoreError> {
-        match block_on(self.store.head(&Path::from(path))) {
+        match self.persist(|| self.wait(self.store.head(&Path::from(path)))) {
             Ok(_) => Ok(true),
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(source) => Err(StoreError::Io { action: "look for", path: path.to_owned(), source }),
         }
     }
 
-    pub fn get_range(&self, path: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
-        block_on(self.store.get_range(&Path::from(path), range)).map_err(|source| StoreError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })
+    /// Records from one on, in order, up to the first that is not there: as many as it is worth asking for at once.
+    pub(crate) fn records_from(&self, first: u64) -> Result<Vec<Bytes>, StoreError> {
+        let Some(record) = self.get_if_present(&record_path(first))? else { return Ok(Vec::new()) };
+        let mut found = vec![record];
+        if !self.is_far() {
+            return Ok(found);
+        }
+        let paths: Vec<String> = (first + 1..=first + AHEAD).map(record_path).collect();
+        let asked = self.wait(join_all(paths.iter().map(|path| get(&*self.store, path))));
+        for (path, answer) in paths.iter().zip(asked) {
+            match answer {
+                Ok(bytes) => found.push(bytes),
+                Err(object_store::Error::NotFound { .. }) => break,
+                Err(_) => match self.get_if_present(path)? {
+                    Some(bytes) => found.push(bytes),
+                    None => break,
+                },
+            }
+        }
+        Ok(found)
+    }
+
+    /// A part of a file of a known size.
+    pub fn get_range(&self, path: &str, range: Range<u64>, size: u64) -> Result<Bytes, StoreError> {
+        if self.cache.as_ref().is_some_and(|cache| cache.takes(path, size)) {
+            let whole = self.get(path)?;
+            let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(whole.len());
+            return Ok(whole.slice(inside(range.start)..inside(range.end)));
+        }
+        self.persist(|| self.wait(self.store.get_range(&Path::from(path), range.clone())))
+            .map_err(|source| StoreError::Io { action: "read", path: path.to_owned(), source })
     }
 
     /// Everything beneath a folder of the store, in order of path. A folder that is not there is empty.
     pub fn list(&self, prefix: &str) -> Result<Vec<Listed>, StoreError> {
         let prefix_path = (!prefix.is_empty()).then(|| Path::from(prefix));
-        let mut listed: Vec<Listed> = block_on(
-            self.store
-                .list(prefix_path.as_ref())
-                .map_ok(|meta| Listed {
-                    path: meta.location.to_string(),
-                    size: meta.size,
-                    modified: Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or(Timestamp::MIN),
-                })
-                .try_collect(),
-        )
-        .map_err(|source| StoreError::Io { action: "list", path: prefix.to_owned(), source })?;
+        let list = || {
+            self.wait(
+                self.store
+                    .list(prefix_path.as_ref())
+                    .map_ok(|meta| Listed {
+                        path: meta.location.to_string(),
+                        size: meta.size,
+                        modified: Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or(Timestamp::MIN),
+                    })
+                    .try_collect(),
+            )
+        };
+        let mut listed: Vec<Listed> = self
+            .persist(list)
+            .map_err(|source| StoreError::Io { action: "list", path: prefix.to_owned(), source })?;
         listed.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(listed)
     }
 
     /// Deleting what is not there is fine: someone else was quicker.
     pub fn delete(&self, path: &str) -> Result<(), StoreError> {
-        match block_on(self.store.delete(&Path::from(path))) {
+        if let Some(cache) = &self.cache {
+            cache.forget(path);
+        }
+        match self.persist(|| self.wait(self.store.delete(&Path::from(path)))) {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(source) => Err(StoreError::Io { action: "delete", path: path.to_owned(), source }),
         }
     }
+
+    fn put(&self, store: &dyn ObjectStore, path: &str, bytes: &Bytes) -> Result<bool, StoreError> {
+        let put = || {
+            let options = PutOptions::from(PutMode::Create);
+            self.wait(store.put_opts(&Path::from(path), bytes.clone().into(), options))
+        };
+        match self.persist(put) {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(source) => Err(StoreError::Io { action: "write", path: path.to_owned(), source }),
+        }
+    }
 }
 
-fn put(store: &dyn ObjectStore, path: &str, bytes: Bytes) -> Result<bool, StoreError> {
-    let options = PutOptions::from(PutMode::Create);
-    match block_on(store.put_opts(&Path::from(path), bytes.into(), options)) {
-        Ok(_) => Ok(true),
-        Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-        Err(source) => Err(StoreError::Io { action: "write", path: path.to_owned(), source }),
+async fn get(store: &dyn ObjectStore, path: &str) -> Result<Bytes, object_store::Error> {
+    store.get(&Path::from(path)).await?.bytes().await
+}
+
+/// Waits a little, longer each time, and not as long as others who wait for the same.
+pub(crate) fn pause(tried: u32) {
+    const FIRST: u64 = 20;
+    const LONGEST: u64 = 2_000;
+    let most = FIRST.saturating_mul(1 << tried.min(10)).min(LONGEST);
+    std::thread::sleep(Duration::from_millis(crate::store::random() % most));
+}
+
+fn check_folder(folder: &FsPath) -> Result<(), StoreError> {
+    let location = || folder.display().to_string();
+    match std::fs::metadata(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(StoreError::NoStore { location: location() });
+        }
+        Err(error) => return Err(StoreError::NotAStore { location: location(), reason: error.to_string() }),
+        Ok(data) if !data.is_dir() => {
+            return Err(StoreError::NotAStore { location: location(), reason: "it is a file, not a folder".into() });
+        }
+        Ok(_) => {}
+    }
+    // Asked in this order: someone may be making the store at this moment, and its log is the first thing in it.
+    let empty = is_empty(folder);
+    match (folder.join(LOG_FOLDER).is_dir(), empty) {
+        (true, _) => Ok(()),
+        (false, true) => Err(StoreError::NoStore { location: location() }),
+        (false, false) => Err(StoreError::NotAStore {
+            location: location(),
+            reason: format!("the folder has other things in it and no `{LOG_FOLDER}`"),
+        }),
     }
 }
 

@@ -366,7 +366,7 @@ impl Remote {
         let last = end.next_multiple_of(BLOCK).min(self.file.size);
         let blocks = self
             .location
-            .get_range(&self.file.path, first..last)
+            .get_range(&self.file.path, first..last, self.file.size)
             .map_err(|error| ParquetError::External(Box::new(error)))?;
         self.file.checksums.verify_blocks(&blocks, first).map_err(ParquetError::General)?;
         let inside = |at: u64| usize::try_from(at - first).map_err(|error| ParquetError::External(Box::new(error)));

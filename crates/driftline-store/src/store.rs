@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
 
 use bytes::Bytes;
 use driftline_core::coverage::{Coverage, Places};
@@ -14,7 +13,7 @@ use crate::baseline::Accepted;
 use crate::catalog::Catalog;
 use crate::check::{Checksums, sha256_hex};
 use crate::error::StoreError;
-use crate::location::Location;
+use crate::location::{Location, Place, pause};
 use crate::log::{self, FileRef, Step};
 use crate::segment::{Segment, Written};
 
@@ -57,14 +56,24 @@ impl Default for Tuning {
 }
 
 impl Store {
-    /// Opens the store in a folder for reading; there must be one.
-    pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Self::load(Location::open(folder)?)
+    /// Opens the store in a place for reading; there must be one.
+    pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
+        Self::load(Location::open(place.into())?)
     }
 
-    /// Opens the store in a folder, making one if the folder is missing or empty.
-    pub fn create(folder: &Path) -> Result<Self, StoreError> {
-        Self::load(Location::create(folder)?)
+    /// Opens the store in a place, making one if there is nothing.
+    pub fn create(place: impl Into<Place>) -> Result<Self, StoreError> {
+        let store = Self::load(Location::create(place.into())?)?;
+        // Not every look-alike of S3 keeps the one promise that everything here stands on.
+        if store.location.is_far() && store.catalog.next == 0 && !store.probe()? {
+            return Err(StoreError::NotAStore {
+                location: store.name(),
+                reason: "it replaces files that are there although it is told not to (`If-None-Match: *`), so two \
+                         observers at once would lose versions"
+                    .into(),
+            });
+        }
+        Ok(store)
     }
 
     fn load(location: Location) -> Result<Self, StoreError> {
@@ -95,11 +104,16 @@ impl Store {
 
     /// Reads what others have added since.
     pub fn refresh(&mut self) -> Result<(), StoreError> {
-        while let Some(bytes) = self.location.get_if_present(&log::record_path(self.catalog.next))? {
-            let record = log::decode(self.catalog.next, &bytes, &self.name())?;
-            self.catalog.apply(record)?;
+        loop {
+            let records = self.location.records_from(self.catalog.next)?;
+            for bytes in &records {
+                let record = log::decode(self.catalog.next, bytes, &self.name())?;
+                self.catalog.apply(record)?;
+            }
+            if records.is_empty() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     pub fn catalog(&self) -> &Catalog {
@@ -111,16 +125,17 @@ impl Store {
     }
 
     pub(crate) fn name(&self) -> String {
-        self.location.folder().display().to_string()
+        self.location.place().to_string()
     }
 
     /// Whether this place keeps the one promise we need: a file that is there is not replaced.
     pub fn probe(&self) -> Result<bool, StoreError> {
         let path = format!("{PROBES}/{:016x}", random());
-        let first = self.location.put_if_absent(&path, "1")?;
-        let second = self.location.put_if_absent(&path, "2")?;
+        self.location.put_own(&path, "1")?;
+        let replaced = self.location.put_if_absent(&path, "2")?;
+        let kept = self.location.get(&path)? == "1";
         self.location.delete(&path)?;
-        Ok(first && !second)
+        Ok(kept && !replaced)
     }
 
     /// Adds one step to the log. `make` is asked again whenever someone else's step came first.
@@ -129,7 +144,11 @@ impl Store {
         now: Timestamp,
         mut make: impl FnMut(&mut Self) -> Result<Step, StoreError>,
     ) -> Result<(), StoreError> {
-        for _ in 0..MAX_TRIES {
+        for tried in 0..MAX_TRIES {
+            if tried > 0 && self.location.is_far() {
+                pause(tried);
+                self.refresh()?;
+            }
             let step = make(self)?;
             let number = self.catalog.next;
             let nonce = format!("{:016x}", random());
@@ -206,7 +225,7 @@ impl Store {
         let path = format!("{SEGMENTS}/{stream}/{version:010}-{:016x}.parquet", random());
         let (size, checksums) = (bytes.len() as u64, Checksums::of(&bytes));
         // A put can fail after the file is there; it is ours alone, so it can be taken away again.
-        self.location.put_if_absent(&path, bytes).inspect_err(|_| {
+        self.location.put_own(&path, bytes).inspect_err(|_| {
             let _ = self.location.delete(&path);
         })?;
         Ok(FileRef { path, size, rows: count, checksums })
@@ -253,7 +272,7 @@ impl Store {
         let path = coverage_path(&name);
         // Equal coverage is the same file, and most passes of a source cover the same.
         if !self.location.exists(&path)? {
-            self.location.put_if_absent(&path, bytes)?;
+            self.location.put_own(&path, bytes)?;
         }
         Ok(name)
     }
