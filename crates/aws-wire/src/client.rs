@@ -18,7 +18,7 @@ use aws_types::service_config::ServiceConfigKey;
 use crate::call::{Call, Reply, header};
 use crate::endpoint::{Variant, address, is_aws, service_id, signing_region};
 use crate::error::{Error, Kind, from_response, is_html, is_skew};
-use crate::identity::{CallerIdentity, Identity, Origin, Role, with_causes};
+use crate::identity::{CallerIdentity, Identity, Keys, Origin, Role, with_causes};
 use crate::pace::{Counts, Pace};
 use crate::retry::Schedule;
 use crate::sign::{Signing, request};
@@ -195,6 +195,16 @@ impl Client {
         };
         let who = CallerIdentity { account: text("Account")?, arn: text("Arn")? };
         Ok((Client { account: who.account.as_str().into(), ..self.clone() }, who))
+    }
+
+    /// The credentials that calls are signed with now, for a client of another making.
+    pub async fn keys(&self) -> Result<Keys, Error> {
+        let credentials = self.identity.credentials().await?;
+        Ok(Keys {
+            access_key_id: credentials.access_key_id().to_owned(),
+            secret_access_key: credentials.secret_access_key().to_owned(),
+            session_token: credentials.session_token().map(ToOwned::to_owned),
+        })
     }
 
     pub fn counts(&self) -> Counts {

@@ -38,6 +38,20 @@ pub struct CallerIdentity {
     pub arn: String,
 }
 
+/// What a request is signed with. It is never shown.
+#[derive(Clone)]
+pub struct Keys {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+    pub session_token: Option<String>,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys")
+    }
+}
+
 pub(crate) enum Origin {
     Chain(SharedCredentialsProvider),
     Assumed(Box<Client>, Role),

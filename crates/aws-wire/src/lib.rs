@@ -16,6 +16,6 @@ pub mod xml;
 pub use call::{Body, Call, Protocol, Reply};
 pub use client::{Client, Options};
 pub use error::{Error, Kind};
-pub use identity::{CallerIdentity, Role};
+pub use identity::{CallerIdentity, Keys, Role};
 pub use pace::Counts;
 pub use xml::Element;

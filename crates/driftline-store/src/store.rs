@@ -145,8 +145,10 @@ impl Store {
         mut make: impl FnMut(&mut Self) -> Result<Step, StoreError>,
     ) -> Result<(), StoreError> {
         for tried in 0..MAX_TRIES {
-            if tried > 0 && self.location.is_far() {
-                pause(tried);
+            if tried > 0 {
+                if self.location.is_far() {
+                    pause(tried);
+                }
                 self.refresh()?;
             }
             let step = make(self)?;
@@ -169,7 +171,6 @@ impl Store {
                 self.snapshot_if_due();
                 return Ok(());
             }
-            self.refresh()?;
         }
         Err(StoreError::Contended { tries: MAX_TRIES })
     }
