@@ -23,10 +23,11 @@ impl CredentialProvider for FromChain {
     type Credential = AwsCredential;
 
     async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
-        let keys = self.chain.keys().await.map_err(|error| object_store::Error::Unauthenticated {
-            path: String::new(),
-            source: Box::new(error),
-        })?;
+        let keys = self
+            .chain
+            .keys()
+            .await
+            .map_err(|error| object_store::Error::Unauthenticated { path: String::new(), source: Box::new(error) })?;
         Ok(Arc::new(AwsCredential {
             key_id: keys.access_key_id,
             secret_key: keys.secret_access_key,

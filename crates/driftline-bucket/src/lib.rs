@@ -137,10 +137,7 @@ fn runtime() -> Result<Handle, std::io::Error> {
     }
     // Somebody else may have chosen a provider already, and that one is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let made = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("store")
-        .enable_all()
-        .build()?;
+    let made =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("store").enable_all().build()?;
     Ok(RUNTIME.get_or_init(|| made).handle().clone())
 }

@@ -106,9 +106,7 @@ fn now() -> SystemTime {
 }
 
 fn never_changes(path: &str) -> bool {
-    [SEGMENTS, COVERAGE, VIEWS]
-        .iter()
-        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+    [SEGMENTS, COVERAGE, VIEWS].iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// Deletes copies until no more than so many bytes are kept.

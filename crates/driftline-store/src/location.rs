@@ -141,12 +141,13 @@ impl Location {
                 let location = Self::in_bucket(&bucket);
                 // What a commit writes before its record is no stranger's.
                 let ours = |path: &str| {
-                    [LOG_FOLDER, SEGMENTS, COVERAGE, VIEWS, PROBES].iter().any(|folder| {
-                        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-                    })
+                    [LOG_FOLDER, SEGMENTS, COVERAGE, VIEWS, PROBES]
+                        .iter()
+                        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
                 };
                 if let Some(other) = location.list("")?.iter().find(|listed| !ours(&listed.path)) {
-                    let reason = format!("other things are beneath it, `{}` for one, and no `{LOG_FOLDER}`", other.path);
+                    let reason =
+                        format!("other things are beneath it, `{}` for one, and no `{LOG_FOLDER}`", other.path);
                     return Err(StoreError::NotAStore { location: bucket.url, reason });
                 }
                 Ok(location)
@@ -305,9 +306,8 @@ impl Location {
                     .try_collect(),
             )
         };
-        let mut listed: Vec<Listed> = self
-            .persist(list)
-            .map_err(|source| StoreError::Io { action: "list", path: prefix.to_owned(), source })?;
+        let mut listed: Vec<Listed> =
+            self.persist(list).map_err(|source| StoreError::Io { action: "list", path: prefix.to_owned(), source })?;
         listed.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(listed)
     }

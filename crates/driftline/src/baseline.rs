@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use driftline_core::verdict::Status;
 use driftline_core::{BaselineName, Pointer, StreamId};
+use driftline_store::StoreError;
 use driftline_store::baseline::{Accepted, Baseline as Pinned};
-use driftline_store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::args::Baseline;
@@ -23,13 +23,13 @@ pub(crate) fn run(settings: &Settings, command: Baseline) -> CommandResult<()> {
     match command {
         Baseline::Set { name, source, version, at } => set(settings, name.as_deref(), &source, version, at.as_deref()),
         Baseline::List => {
-            let store = Store::open(&settings.store)?;
+            let store = settings.open_store()?;
             let baselines: Vec<_> =
                 store.catalog().baselines().map(|(name, one)| (name.clone(), one.clone())).collect();
             settings.printer.print(&Listing { settings, baselines, details: false })
         }
         Baseline::Show { name } => {
-            let store = Store::open(&settings.store)?;
+            let store = settings.open_store()?;
             let name = settings.baseline(name.as_deref())?;
             let baselines = vec![(name.clone(), store.catalog().baseline(&name)?.clone())];
             settings.printer.print(&Listing { settings, baselines, details: true })
@@ -38,7 +38,7 @@ pub(crate) fn run(settings: &Settings, command: Baseline) -> CommandResult<()> {
             accept(settings, &resources, path.as_deref(), &reason, baseline.as_deref(), source)
         }
         Baseline::Remove { name } => {
-            let mut store = Store::open(&settings.store)?;
+            let mut store = settings.open_store()?;
             let name = settings.baseline(Some(&name))?;
             store.remove_baseline(&name, &person(), settings.now)?;
             let json = serde_json::json!({"schema": "driftline.baselineRemoved/v1", "name": name});
@@ -63,7 +63,7 @@ fn set(
     at: Option<&str>,
 ) -> CommandResult<()> {
     let name = settings.baseline(name)?;
-    let mut store = Store::open(&settings.store)?;
+    let mut store = settings.open_store()?;
     let named = parse_sources(sources)?;
     let at = at.map(|text| parse_moment(text, settings.now)).transpose()?;
     let chosen: Vec<StreamId> =
@@ -134,7 +134,7 @@ fn accept(
         })
         .transpose()?;
     let named = parse_sources(&source.into_iter().collect::<Vec<_>>())?;
-    let mut store = Store::open(&settings.store)?;
+    let mut store = settings.open_store()?;
     let mut question = store.question(&name, None)?;
     crate::drift::restrict(&store, &mut question, &named)?;
     let drift = store.drift(&question, &settings.rules.book)?;

@@ -11,7 +11,6 @@ use driftline_core::{Change, KeyRef, Value};
 use driftline_sources::declared::{self, Difference, Engine, Excuse, Found, Options, Status};
 use driftline_sources::identity;
 use driftline_sources::schema::{Transform, alternatives};
-use driftline_store::Store;
 use driftline_store::detect::Tally;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -224,7 +223,7 @@ fn sources(
     live: &str,
     judge: &Judge<'_>,
 ) -> CommandResult<(Vec<Compared>, Vec<Source>)> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let names = parse_sources(&[declared.to_owned(), live.to_owned()])?;
     let side = |at: usize| -> CommandResult<Vec<survey::Surveyed>> {
         let found = survey(&store, &names[at..=at], None)?;

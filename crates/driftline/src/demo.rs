@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use driftline_core::StreamId;
 use driftline_sources::normalize::{Context, Document, Model};
-use driftline_store::Store;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -42,7 +41,7 @@ fn tell(settings: &Settings) -> CommandResult<()> {
     step(settings, "Five observers look at an account: network, inventory, compliance, DNS, events.")?;
     let count = commit(settings, baseline)?;
     step(settings, &format!("{count} resources are stored. What is there now becomes the baseline."))?;
-    let mut store = Store::open(&settings.store)?;
+    let mut store = settings.open_store()?;
     let pins = store.catalog().streams().filter_map(|(id, stream)| Some((id.clone(), stream.head()?.number))).collect();
     let name = settings.baseline(None)?;
     store.set_baseline(&name, &pins, &person(), baseline.1)?;
@@ -69,7 +68,7 @@ fn tell(settings: &Settings) -> CommandResult<()> {
         return Ok(());
     }
     step(settings, "")?;
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     settings.printer.print(&velocity::compute(settings, &store, None, &[], settings.now, false)?)?;
 
     let at = store_flag(settings);
@@ -89,7 +88,7 @@ fn tell(settings: &Settings) -> CommandResult<()> {
          \x20 driftline{at} verify\n\
          \x20 driftline demo --documents demo-documents   # the documents, to observe them yourself\n\
          Your own infrastructure: `driftline observe --help`.",
-            settings.store.display()
+            settings.store
         ),
     )
 }
@@ -100,9 +99,9 @@ fn hours_ago(settings: &Settings, hours: i64) -> Timestamp {
 
 /// How to name this store in another command.
 fn store_flag(settings: &Settings) -> String {
-    match settings.store == Path::new(DEFAULT_STORE) {
+    match settings.store.folder() == Some(Path::new(DEFAULT_STORE)) {
         true => String::new(),
-        false => format!(" --store {}", quoted(&settings.store.display().to_string())),
+        false => format!(" --store {}", quoted(&settings.store.to_string())),
     }
 }
 
@@ -132,11 +131,11 @@ fn step(settings: &Settings, text: &str) -> CommandResult<()> {
 
 /// Clears away an earlier demo; a store with anything else in it is left alone.
 fn make_room(settings: &Settings) -> CommandResult<()> {
-    let store = match Store::open(&settings.store) {
-        Ok(store) => store,
-        Err(driftline_store::StoreError::NoStore { .. }) => return Ok(()),
-        Err(error) => return Err(error.into()),
+    let Some(folder) = settings.store.folder() else {
+        return Err(CommandError::new(format!("the demo clears its store, and `{}` is a bucket", settings.store))
+            .hint("give the demo a folder: driftline demo --store /tmp/driftline-demo"));
     };
+    let Some(store) = settings.store_if_any()? else { return Ok(()) };
     let other = store
         .catalog()
         .streams()
@@ -144,12 +143,12 @@ fn make_room(settings: &Settings) -> CommandResult<()> {
     if let Some((source, _)) = other {
         return Err(CommandError::new(format!(
             "`{}` is a store with the source `{source}` in it, which is no demo's",
-            settings.store.display()
+            settings.store
         ))
         .hint("give the demo a place of its own: driftline demo --store /tmp/driftline-demo"));
     }
-    std::fs::remove_dir_all(&settings.store)
-        .map_err(|error| CommandError::because(format!("cannot clear `{}`", settings.store.display()), &error))
+    std::fs::remove_dir_all(folder)
+        .map_err(|error| CommandError::because(format!("cannot clear `{}`", settings.store), &error))
 }
 
 /// Commits what the five observers wrote in one pass, as `observe` would; returns how many resources that are.

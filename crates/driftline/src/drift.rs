@@ -27,7 +27,7 @@ use crate::severity::{Counts, Rater};
 use crate::time::{ago, parse_moment};
 
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let sources = parse_sources(&args.points.source)?;
     if let Some([first, second]) = args.across.as_deref() {
         return across(settings, &store, first, second, args);

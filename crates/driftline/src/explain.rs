@@ -57,7 +57,7 @@ fn resolve(store: &Store, text: &str) -> CommandResult<String> {
 }
 
 pub(crate) fn explain(settings: &Settings, args: &ExplainArgs) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let id = resolve(&store, &args.resource)?;
     let name = settings.baseline(args.baseline.as_deref())?;
     let question = store.question(&name, None)?;
@@ -252,7 +252,7 @@ impl Show for Explanation<'_> {
 }
 
 pub(crate) fn history(settings: &Settings, args: &HistoryArgs) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let id = resolve(&store, &args.resource)?;
     let events = store.history(&id, &settings.rules.book)?;
     settings.printer.print(&Life { settings, id, events })

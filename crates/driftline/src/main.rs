@@ -33,6 +33,7 @@ mod operator;
 mod orphans;
 mod output;
 mod ownership;
+mod place;
 mod posture;
 mod report;
 mod schema;

@@ -364,12 +364,15 @@ fn commit(
     confirm: impl FnOnce(bool) -> CommandResult<()>,
     feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
-    let existed = settings.store.exists();
+    let existed = settings.store.folder().is_none_or(std::path::Path::exists);
     let outcome = commit_into(settings, permissions, expected, confirm, feed);
-    if outcome.is_err() && !existed {
+    if let Some(folder) = settings.store.folder()
+        && outcome.is_err()
+        && !existed
+    {
         // Only folders that are still empty: a store that never got a version leaves no trace.
-        let _ = std::fs::remove_dir(settings.store.join("_delta_log"));
-        let _ = std::fs::remove_dir(&settings.store);
+        let _ = std::fs::remove_dir(folder.join("_delta_log"));
+        let _ = std::fs::remove_dir(folder);
     }
     outcome
 }
@@ -405,7 +408,7 @@ fn commit_into(
     confirm: impl FnOnce(bool) -> CommandResult<()>,
     feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
-    let mut store = Store::create(&settings.store)?;
+    let mut store = settings.create_store()?;
     let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
     let mut intake = Intake {
         settings,

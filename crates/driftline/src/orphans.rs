@@ -9,7 +9,6 @@ use driftline_sources::aws::{canonical_kind, is_global, local_id};
 use driftline_sources::dns::{RECORD, host};
 use driftline_sources::place::account_and_region;
 use driftline_sources::target::{self, Known, Target};
-use driftline_store::Store;
 use serde::Serialize;
 
 use crate::args::OrphansArgs;
@@ -48,7 +47,7 @@ struct Pointing {
 }
 
 pub(crate) fn run(settings: &Settings, args: &OrphansArgs) -> CommandResult<u8> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let at = args.at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
     let surveyed = survey(&store, &[], at)?;
     let orphans = Orphans { found: judge(&surveyed), all: args.all, limit: args.limit };

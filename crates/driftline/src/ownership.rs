@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use driftline_core::{ResourceKey, Value};
 use driftline_sources::aws::local_id;
 use driftline_sources::{dns, identity};
-use driftline_store::Store;
 use serde::Serialize;
 
 use crate::args::OwnershipArgs;
@@ -114,7 +113,7 @@ const CHILDREN: &[Parentage] = &[
 const FUNCTION_LOGS: &str = "/aws/lambda/";
 
 pub(crate) fn run(settings: &Settings, args: &OwnershipArgs) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let named = parse_sources(&args.source)?;
     let at = args.at.as_ref().map(|text| parse_moment(text, settings.now)).transpose()?;
     let surveyed = survey(&store, &named, at)?;

@@ -33,7 +33,7 @@ const COURSE: SignedDuration = SignedDuration::from_hours(24 * 30);
 const CHART: usize = 60;
 
 pub(crate) fn run(settings: &Settings, args: &PostureArgs) -> CommandResult<u8> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let sources = parse_sources(&args.source)?;
     let moment = |text: &Option<String>| text.as_ref().map(|text| parse_moment(text, settings.now)).transpose();
     let until = moment(&args.at)?.unwrap_or(settings.now);

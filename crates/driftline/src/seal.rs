@@ -10,24 +10,33 @@ use driftline_core::seal::{self, SealKey, SecretPath};
 use driftline_core::{Pattern, PropertiesRef};
 
 use crate::error::{CommandError, CommandResult};
+use crate::place::StoreAt;
 use crate::surroundings::variable;
 
 /// Holds the key, as 64 hex digits, where no key file may be.
 pub(crate) const KEY_VARIABLE: &str = "DRIFTLINE_SEAL_KEY";
 
-/// The key file lies beside the store, never in it: who is given the store is not given the key.
-pub(crate) fn key_file(store: &Path) -> PathBuf {
+/// Names a file that holds it, anywhere.
+pub(crate) const KEY_FILE_VARIABLE: &str = "DRIFTLINE_SEAL_KEY_FILE";
+
+/// The key file lies beside the store, never in it: who is given the store is not given the key. Nothing on this
+/// machine lies beside a bucket, so there the file must be named.
+pub(crate) fn key_file(store: &StoreAt) -> Option<PathBuf> {
+    if let Some(named) = variable(KEY_FILE_VARIABLE).filter(|named| !named.is_empty()) {
+        return Some(PathBuf::from(named));
+    }
+    let store = store.folder()?;
     // `.` has no name of its own; the folder it stands for has.
     let store = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
     let mut name = store.file_name().map_or_else(|| "driftline".into(), ToOwned::to_owned);
     name.push(".key");
-    store.with_file_name(name)
+    Some(store.with_file_name(name))
 }
 
 /// Seals secrets on their way in; asks for the key only when there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealer {
-    store: PathBuf,
+    store: StoreAt,
     /// The key that sealed what the store already holds.
     expected: Option<String>,
     paths: Vec<SecretPath>,
@@ -37,11 +46,11 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    pub(crate) fn new(store: &Path, expected: Option<&str>, configured: &[SecretPath]) -> Self {
+    pub(crate) fn new(store: &StoreAt, expected: Option<&str>, configured: &[SecretPath]) -> Self {
         let mut paths = driftline_sources::builtin::secrets();
         paths.extend(configured.iter().cloned());
         Self {
-            store: store.to_owned(),
+            store: store.clone(),
             expected: expected.map(ToOwned::to_owned),
             paths,
             by_type: HashMap::new(),
@@ -53,7 +62,7 @@ impl Sealer {
     /// For comparing two files at once: nothing is kept, so the key is made up and forgotten.
     pub(crate) fn for_once(configured: &[SecretPath]) -> CommandResult<Self> {
         let key = random_bytes().map_err(|error| CommandError::because("cannot make a key for secrets", &error))?;
-        Ok(Self { key: Some(SealKey::new(key)), ..Self::new(Path::new(""), None, configured) })
+        Ok(Self { key: Some(SealKey::new(key)), ..Self::new(&StoreAt::Folder(PathBuf::new()), None, configured) })
     }
 
     /// Names all that decides what a line of input becomes: how it is read, and which of its parts are sealed.
@@ -104,27 +113,37 @@ impl Sealer {
 }
 
 /// The key from the environment or the file; made if the store has none yet.
-fn load_key(store: &Path, expected: Option<&str>) -> CommandResult<SealKey> {
-    let path = key_file(store);
-    match (existing_key(store)?, expected) {
-        (Some(key), _) => Ok(key),
-        (None, None) => create_key(&path),
-        (None, Some(fingerprint)) => Err(CommandError::new(format!(
-            "the secrets in this store were sealed with the key {fingerprint}, and `{}` is not there",
-            path.display()
+fn load_key(store: &StoreAt, expected: Option<&str>) -> CommandResult<SealKey> {
+    match (existing_key(store)?, expected, key_file(store)) {
+        (Some(key), _, _) => Ok(key),
+        (None, None, Some(path)) => create_key(&path),
+        // Each machine would make a key of its own, and every secret would change with whoever looked last.
+        (None, None, None) => Err(CommandError::new(format!(
+            "there are secrets in what was observed, and no key to seal them with before they go to `{store}`"
         ))
-        .hint("with another key every secret would look changed; nothing was committed")
-        .hint(format!("put the key file back, or give the key in {KEY_VARIABLE}"))),
+        .hint("everyone who writes to a bucket needs the same key; nothing was committed")
+        .hint(format!(
+            "make one (`openssl rand -hex 32`), and give it in {KEY_VARIABLE} or as a file named by {KEY_FILE_VARIABLE}"
+        ))),
+        (None, Some(fingerprint), path) => {
+            let place =
+                path.map_or_else(|| "no key is given".to_owned(), |path| format!("`{}` is not there", path.display()));
+            Err(CommandError::new(format!(
+                "the secrets in this store were sealed with the key {fingerprint}, and {place}"
+            ))
+            .hint("with another key every secret would look changed; nothing was committed")
+            .hint(format!("put the key file back, or give the key in {KEY_VARIABLE}")))
+        }
     }
 }
 
 /// The key, if there is one.
-pub(crate) fn existing_key(store: &Path) -> CommandResult<Option<SealKey>> {
+pub(crate) fn existing_key(store: &StoreAt) -> CommandResult<Option<SealKey>> {
     if let Some(text) = variable(KEY_VARIABLE) {
         let key = parse_key(&text.to_string_lossy());
         return key.map(Some).ok_or_else(|| CommandError::new(format!("{KEY_VARIABLE} is not 64 hex digits")));
     }
-    read_key(&key_file(store))
+    key_file(store).map_or(Ok(None), |path| read_key(&path))
 }
 
 fn read_key(path: &Path) -> CommandResult<Option<SealKey>> {

@@ -4,18 +4,20 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use driftline_core::BaselineName;
+use driftline_store::{Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::args::Global;
 use crate::config::{self, Config, Rules};
 use crate::error::{CommandError, CommandResult};
 use crate::output::Printer;
+use crate::place::StoreAt;
 use crate::surroundings::text_variable;
 
 /// Everything a command needs to know.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub store: PathBuf,
+    pub store: StoreAt,
     pub store_from: String,
     pub config: Config,
     pub printer: Printer,
@@ -48,15 +50,29 @@ impl Settings {
             (None, Some(store)) => (store.clone(), config_name(&config)),
             (None, None) => (PathBuf::from(DEFAULT_STORE), "default".to_owned()),
         };
-        if let Some(text) = store.to_str()
-            && let Some((scheme, _)) = text.split_once("://")
-        {
-            return Err(CommandError::new(format!("stores at `{scheme}://` locations are not supported yet"))
-                .hint("name a folder"));
-        }
+        let store = StoreAt::named(&store)?;
         let printer = Printer::new(global)?;
         let rules = config.rules(now);
         Ok(Self { store, store_from, config, printer, now, rules })
+    }
+
+    /// The store, which must be there.
+    pub(crate) fn open_store(&self) -> CommandResult<Store> {
+        Ok(Store::open(self.store.place()?)?)
+    }
+
+    /// The store, if there is one yet.
+    pub(crate) fn store_if_any(&self) -> CommandResult<Option<Store>> {
+        match Store::open(self.store.place()?) {
+            Ok(store) => Ok(Some(store)),
+            Err(StoreError::NoStore { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The store, made if there is none.
+    pub(crate) fn create_store(&self) -> CommandResult<Store> {
+        Ok(Store::create(self.store.place()?)?)
     }
 
     /// The baseline a command speaks of: as given, else as configured, else `main`.

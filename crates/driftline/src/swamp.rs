@@ -12,8 +12,8 @@ use driftline_core::coverage::EVERY;
 use driftline_core::name::ScopeName;
 use driftline_core::{Coverage, Extent, Outcome, Problem, StreamId};
 use driftline_sources::normalize::{Context, Document, LIMITED, Listing, NormalizeError};
+use driftline_store::Store;
 use driftline_store::catalog::Version;
-use driftline_store::{Store, StoreError};
 
 use crate::args::{PermissionArgs, SwampArgs};
 use crate::error::{CommandError, CommandResult};
@@ -31,7 +31,7 @@ pub(crate) fn run(settings: &Settings, args: &SwampArgs) -> CommandResult<()> {
         settings,
         args,
         collected: &collected,
-        store: open_store(settings)?,
+        store: settings.store_if_any()?,
         report: Report::default(),
         failed: passes.failed,
         older: 0,
@@ -58,15 +58,6 @@ pub(crate) fn run(settings: &Settings, args: &SwampArgs) -> CommandResult<()> {
         (_, false) => Err(about(CommandError::new("nothing in it could be observed"))),
         (1, _) => Err(CommandError::new("one part was not observed; the others were committed")),
         _ => Err(CommandError::new(format!("{failed} parts were not observed; the others were committed"))),
-    }
-}
-
-/// The store, if there is one yet.
-fn open_store(settings: &Settings) -> CommandResult<Option<Store>> {
-    match Store::open(&settings.store) {
-        Ok(store) => Ok(Some(store)),
-        Err(StoreError::NoStore { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -260,7 +251,7 @@ impl Run<'_> {
         self.report.committed.push(line);
         match &mut self.store {
             Some(store) => store.refresh()?,
-            None => self.store = open_store(self.settings)?,
+            None => self.store = self.settings.store_if_any()?,
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ const fn link(kind: &'static str, path: &'static str, edge: &'static str, target
 }
 
 pub(crate) fn run(settings: &Settings, args: &TopologyArgs) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let sources = parse_sources(&args.points.source)?;
     let (question, expected) = ask(settings, &store, args.points.points(), &sources)?;
     let links = if args.network { NETWORK } else { &[] };

@@ -22,7 +22,7 @@ use crate::surroundings::text_variable;
 use crate::time::{ago, parse_duration};
 
 pub(crate) fn log(settings: &Settings, args: &LogArgs) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let named = parse_sources(args.source.as_slice())?;
     let mut versions = Vec::new();
     for (id, stream) in store.catalog().streams().filter(|(id, _)| is_named(id, &named)) {
@@ -154,7 +154,7 @@ impl Show for Plain {
 }
 
 pub(crate) fn verify(settings: &Settings) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let Verified { records, versions, files, bytes, rows, orphans } = store.verify()?;
     let mut lines = vec![format!(
         "result: sound; {records} log records, {versions} versions, {rows} rows, {files} files, {bytes} bytes read and re-hashed"
@@ -180,7 +180,7 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
         keep_last: args.keep_last.or(config.keep_last).unwrap_or(DEFAULT_KEEP_LAST),
         grace: given(&args.grace)?.or(config.grace).unwrap_or(DEFAULT_GRACE),
     };
-    let mut store = Store::open(&settings.store)?;
+    let mut store = settings.open_store()?;
     let collected = store.collect(retention, settings.now, args.dry_run)?;
     let Collected { dropped, pinned, files_deleted, bytes_deleted, files_waiting } = &collected;
     let verb = if args.dry_run { "would drop" } else { "dropped" };
@@ -266,13 +266,13 @@ pub(crate) fn doctor(settings: &Settings) -> CommandResult<()> {
         let text = format!("{} has expired and excuses nothing", rule.name);
         checkup.add(Health::Notice, "rules", text, Some("renew its date, or remove it"));
     }
-    match Store::open(&settings.store) {
-        Err(StoreError::NoStore { location }) => {
-            let text = format!("there is none at `{location}` yet");
+    match settings.store_if_any() {
+        Ok(None) => {
+            let text = format!("there is none at `{}` yet", settings.store);
             checkup.add(Health::Notice, "store", text, Some("`driftline observe file FILE` makes one"));
         }
-        Err(error) => checkup.add(Health::Bad, "store", CommandError::from(error).to_string(), None),
-        Ok(store) => check_store(settings, &store, &mut checkup)?,
+        Err(error) => checkup.add(Health::Bad, "store", error.to_string(), None),
+        Ok(Some(store)) => check_store(settings, &store, &mut checkup)?,
     }
     let bad = checkup.checks.iter().any(|check| check.health == Health::Bad);
     settings.printer.print(&checkup)?;
@@ -281,12 +281,8 @@ pub(crate) fn doctor(settings: &Settings) -> CommandResult<()> {
 
 fn check_store(settings: &Settings, store: &Store, checkup: &mut Checkup) -> CommandResult<()> {
     let catalog = store.catalog();
-    let text = format!(
-        "`{}` opens: {} sources, {} log records",
-        settings.store.display(),
-        catalog.streams().count(),
-        catalog.records()
-    );
+    let text =
+        format!("`{}` opens: {} sources, {} log records", settings.store, catalog.streams().count(), catalog.records());
     checkup.add(Health::Good, "store", text, None);
     match store.probe() {
         Ok(true) => checkup.add(Health::Good, "store", "can be written to, and never overwrites", None),
@@ -357,7 +353,9 @@ fn check_key(settings: &Settings, expected: Option<&str>, checkup: &mut Checkup)
         (Ok(Some(_)), _) => {
             checkup.add(Health::Good, "seal key", "is here and is the store's", None);
             #[cfg(unix)]
-            if let Ok(data) = std::fs::metadata(&path) {
+            if let Some(path) = path
+                && let Ok(data) = std::fs::metadata(&path)
+            {
                 let mode = std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o777;
                 if mode & 0o077 != 0 {
                     let text = format!("`{}` can be read by others (mode {mode:o})", path.display());
@@ -443,7 +441,7 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         ),
     };
     let mut values = vec![
-        Setting { name: "store", value: settings.store.display().to_string(), from: settings.store_from.clone() },
+        Setting { name: "store", value: settings.store.to_string(), from: settings.store_from.clone() },
         Setting { name: "baseline", value: baseline.0, from: baseline.1 },
         Setting {
             name: "stale_after",

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::time::parse_moment;
 
 pub(crate) fn run(settings: &Settings, args: &VelocityArgs) -> CommandResult<()> {
-    let store = Store::open(&settings.store)?;
+    let store = settings.open_store()?;
     let now = args.at.as_ref().map_or(Ok(settings.now), |text| parse_moment(text, settings.now))?;
     let velocity = compute(settings, &store, args.baseline.as_deref(), &args.source, now, args.at.is_some())?;
     settings.printer.print(&velocity)
