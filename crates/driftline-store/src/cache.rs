@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::SystemTime;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::store::{COVERAGE, SEGMENTS, VIEWS};
@@ -35,7 +35,7 @@ impl Cache {
     }
 
     /// Whether a file of this name and size is kept whole.
-    pub(crate) fn takes(&self, path: &str, size: u64) -> bool {
+    pub(crate) fn takes(path: &str, size: u64) -> bool {
         size <= LARGEST && never_changes(path)
     }
 
@@ -56,15 +56,16 @@ impl Cache {
         let bytes = Bytes::from(kept);
         // Touched, so that what is in use is not what is thrown away.
         if let Ok(file) = fs::File::options().append(true).open(self.folder.join(path)) {
-            let _ = file.set_modified(now());
+            let _ = file.set_modified(now().into());
         }
         self.hold(path, &bytes);
         Some(bytes)
     }
 
     /// Keeps a copy. A disk that is full or may not be written to only means that the bucket is asked again.
+    #[expect(clippy::disallowed_methods, reason = "a copy may replace a copy: both are the same")]
     pub(crate) fn keep(&self, path: &str, bytes: &Bytes) {
-        if !self.takes(path, bytes.len() as u64) {
+        if !Self::takes(path, bytes.len() as u64) {
             return;
         }
         self.hold(path, bytes);
@@ -101,8 +102,8 @@ impl Cache {
 }
 
 #[expect(clippy::disallowed_methods, reason = "only says which copy was used last; no answer depends on it")]
-fn now() -> SystemTime {
-    SystemTime::now()
+fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 fn never_changes(path: &str) -> bool {
@@ -111,13 +112,16 @@ fn never_changes(path: &str) -> bool {
 
 /// Deletes copies until no more than so many bytes are kept.
 fn trim(folder: &Path, most: u64) {
-    let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    let mut files: Vec<(Timestamp, u64, PathBuf)> = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(data) if data.is_dir() => folders.push(entry.path()),
-                Ok(data) => files.push((data.modified().unwrap_or(SystemTime::UNIX_EPOCH), data.len(), entry.path())),
+                Ok(data) => {
+                    let used = data.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+                    files.push((used.unwrap_or(Timestamp::MIN), data.len(), entry.path()));
+                }
                 Err(_) => {}
             }
         }
@@ -179,7 +183,7 @@ mod tests {
         for (age, path) in (1..).zip(paths) {
             cache.keep(path, &Bytes::from(vec![0; 100]));
             let file = fs::File::options().append(true).open(folder.path().join(path)).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(age)).unwrap();
+            file.set_modified(Timestamp::from_second(age).unwrap().into()).unwrap();
         }
         trim(folder.path(), 250);
         let left: Vec<bool> = paths.iter().map(|path| folder.path().join(path).exists()).collect();

@@ -111,8 +111,8 @@ const AHEAD: u64 = 16;
 
 impl Location {
     /// A place that already holds a store.
-    pub fn open(place: Place) -> Result<Self, StoreError> {
-        match &place {
+    pub fn open(place: &Place) -> Result<Self, StoreError> {
+        match place {
             Place::Folder(folder) => {
                 check_folder(folder)?;
                 Self::in_folder(folder)
@@ -129,7 +129,7 @@ impl Location {
 
     /// A place that holds a store, or may: missing and empty folders and empty prefixes become one.
     pub fn create(place: Place) -> Result<Self, StoreError> {
-        match (Self::open(place.clone()), place) {
+        match (Self::open(&place), place) {
             (Err(StoreError::NoStore { .. }), Place::Folder(folder)) => {
                 std::fs::create_dir_all(folder.join(LOG_FOLDER)).map_err(|error| StoreError::NotAStore {
                     location: folder.display().to_string(),
@@ -282,7 +282,7 @@ impl Location {
 
     /// A part of a file of a known size.
     pub fn get_range(&self, path: &str, range: Range<u64>, size: u64) -> Result<Bytes, StoreError> {
-        if self.cache.as_ref().is_some_and(|cache| cache.takes(path, size)) {
+        if self.cache.is_some() && Cache::takes(path, size) {
             let whole = self.get(path)?;
             let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(whole.len());
             return Ok(whole.slice(inside(range.start)..inside(range.end)));

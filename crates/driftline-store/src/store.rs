@@ -58,7 +58,7 @@ impl Default for Tuning {
 impl Store {
     /// Opens the store in a place for reading; there must be one.
     pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
-        Self::load(Location::open(place.into())?)
+        Self::load(Location::open(&place.into())?)
     }
 
     /// Opens the store in a place, making one if there is nothing.
