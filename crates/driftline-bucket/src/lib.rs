@@ -38,7 +38,7 @@ pub enum BucketError {
     Aws {
         url: String,
         #[source]
-        source: aws_wire::Error,
+        source: Box<aws_wire::Error>,
     },
     #[error("cannot use `{url}`")]
     Refused {
@@ -49,7 +49,7 @@ pub enum BucketError {
 }
 
 /// One attempt of one request; a file of 32 MiB must come through a slow line.
-const ATTEMPT: Duration = Duration::from_secs(60);
+const ATTEMPT: Duration = Duration::from_mins(1);
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Makes a place for a store out of an address. Credentials are those of the cloud's own tools: profiles, SSO, roles
@@ -101,7 +101,7 @@ fn s3(address: &Address, runtime: &Handle) -> Result<AmazonS3Builder, BucketErro
         aws_wire::Error::of(aws_wire::Kind::Unavailable, "", "", message)
     };
     let loaded = receiver.recv().unwrap_or_else(|_| Err(lost()));
-    let chain = loaded.map_err(|source| BucketError::Aws { url: address.to_string(), source })?;
+    let chain = loaded.map_err(|source| BucketError::Aws { url: address.to_string(), source: Box::new(source) })?;
     let endpoint = chain.endpoint("s3");
     let own = !endpoint.contains("amazonaws.com");
     let mut builder = AmazonS3Builder::new()
@@ -126,7 +126,7 @@ fn retries() -> RetryConfig {
         max_backoff: Duration::from_secs(5),
         ..BackoffConfig::default()
     };
-    RetryConfig { backoff, max_retries: 8, retry_timeout: Duration::from_secs(120) }
+    RetryConfig { backoff, max_retries: 8, retry_timeout: Duration::from_mins(2) }
 }
 
 /// One runtime for all stores of the process. It is never taken down: a store may be dropped anywhere.

@@ -145,6 +145,8 @@ pub(crate) struct State {
     pub(crate) calls: Calls,
     accounts: Accounts,
     progress: Progress,
+    /// What listings that lag said, and when.
+    told: BTreeMap<String, Vec<(Instant, Answer)>>,
 }
 
 impl Shared {
@@ -157,6 +159,7 @@ impl Shared {
             calls: Calls::default(),
             accounts: Accounts::default(),
             progress: Progress::default(),
+            told: BTreeMap::new(),
         };
         Self {
             emulator: settings.emulator,
@@ -275,12 +278,27 @@ impl State {
         if answer.status < 300 {
             self.accounts.learn(asked, &answer.body);
             for action in actions {
-                if let Action::InProgress { gets } = action {
-                    answer.body = self.progress.rewrite(asked, *gets, &answer.body);
+                match action {
+                    Action::InProgress { gets } => answer.body = self.progress.rewrite(asked, *gets, &answer.body),
+                    Action::Lag { ms } => answer = self.as_it_was(asked, Duration::from_millis(*ms), answer),
+                    _ => {}
                 }
             }
         }
         answer
+    }
+}
+
+impl State {
+    /// The newest answer to the same question that is at least so old; until there is one, the first.
+    fn as_it_was(&mut self, asked: &Asked, lag: Duration, answer: Answer) -> Answer {
+        let told = self.told.entry(asked.target.clone()).or_default();
+        told.push((now(), answer));
+        let old = |at: &Instant| now().duration_since(*at) >= lag;
+        while told.len() > 1 && old(&told[1].0) {
+            told.remove(0);
+        }
+        told[0].1.clone()
     }
 }
 
@@ -318,7 +336,9 @@ async fn forward(
         Answer { status: parts.status.as_u16(), headers: Vec::new(), body: body.collect().await?.to_bytes() };
     for (name, value) in &parts.headers {
         let name = name.as_str();
-        if !["connection", "content-length", "transfer-encoding", "keep-alive"].contains(&name) {
+        // The length of what was asked for by HEAD is all there is of it.
+        let told = asked.method == "HEAD" && name == "content-length";
+        if told || !["connection", "content-length", "transfer-encoding", "keep-alive"].contains(&name) {
             answer.headers.push((name.to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         }
     }

@@ -160,5 +160,10 @@ def one_of_each():
     return True
 
 
-VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
+def bucket(name):
+    client("s3").create_bucket(Bucket=name)
+    return True
+
+
+VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each, bucket]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,279 @@
+//! A store in a bucket, against a real server of S3's protocol, behind a proxy that makes it fail.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![expect(clippy::disallowed_methods, reason = "tests are told by their environment what is installed")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use driftline_core::{Coverage, Extent, Header, Observation, Outcome, Properties, ResourceKey, StreamId, Value};
+use driftline_store::draft::Permissions;
+use driftline_store::gc::Retention;
+use driftline_store::{Bucket, Place, Store, StoreError};
+use fake_aws::{Emulator, Proxy, Settings};
+use jiff::{SignedDuration, Timestamp};
+use object_store::aws::AmazonS3Builder;
+use object_store::prefix::PrefixStore;
+use object_store::{ClientOptions, ObjectStore};
+use tokio::runtime::Runtime;
+
+/// A server, a proxy before it, and a bucket in it.
+struct Bench {
+    _emulator: Emulator,
+    proxy: Proxy,
+    runtime: Runtime,
+}
+
+impl Bench {
+    fn new() -> Option<Self> {
+        let Some(environment) = std::env::var_os("DRIFTLINE_TEST_AWS").map(PathBuf::from) else {
+            assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "on CI nothing is skipped");
+            let _ =
+                writeln!(std::io::stderr().lock(), "skipped: DRIFTLINE_TEST_AWS is not set; scripts/aws-env makes it");
+            return None;
+        };
+        let emulator = Emulator::moto(&environment).unwrap();
+        let proxy = Proxy::start(Settings::before(emulator.url())).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let bench = Self { _emulator: emulator, proxy, runtime };
+        let made = std::process::Command::new(environment.join("bin/python"))
+            .args(["-c", "import boto3, sys; boto3.client('s3', endpoint_url=sys.argv[1]).create_bucket(Bucket='fleet')"])
+            .arg(bench.proxy.url())
+            .envs([("AWS_ACCESS_KEY_ID", "123456789012"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "us-east-1")])
+            .env("AWS_DEFAULT_REGION", "us-east-1")
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Some(bench)
+    }
+
+    /// The bucket as one machine sees it.
+    fn place(&self, prefix: &str, cache: Option<&Path>) -> Place {
+        let _inside = self.runtime.enter();
+        let objects = AmazonS3Builder::new()
+            .with_bucket_name("fleet")
+            .with_region("us-east-1")
+            .with_endpoint(self.proxy.url())
+            .with_access_key_id("123456789012")
+            .with_secret_access_key("x")
+            .with_client_options(
+                ClientOptions::new().with_allow_http(true).with_timeout(Duration::from_secs(20)),
+            )
+            .build()
+            .unwrap();
+        let objects: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(objects, prefix));
+        Place::Bucket(Bucket {
+            url: format!("s3://fleet/{prefix}"),
+            objects,
+            runtime: self.runtime.handle().clone(),
+            cache: cache.map(ToOwned::to_owned),
+        })
+    }
+
+    fn fail(&self, rules: serde_json::Value) {
+        self.proxy.set_rules(serde_json::from_value(rules).unwrap());
+    }
+
+    /// Every twentieth request fails in one of the ways in which networks and services fail, and listings lag.
+    fn fail_now_and_then(&self) {
+        let share = |probability: f64, action: serde_json::Value| {
+            serde_json::json!({"match": {"service": "s3"}, "when": {"probability": probability}, "do": action})
+        };
+        self.fail(serde_json::json!([
+            share(0.02, serde_json::json!({"refuse": "throttled"})),
+            share(0.01, serde_json::json!("unreachable")),
+            share(0.02, serde_json::json!("lose_reply")),
+            share(0.02, serde_json::json!({"slow": {"ms": 50}})),
+            {"match": {"service": "s3", "operation": "ListObjectsV2"}, "do": {"lag": {"ms": 2000}}},
+        ]));
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+const KIND: &str = "AWS::SQS::Queue";
+const REGION: &str = "aws/123456789012/us-east-1";
+
+/// A pass that saw these queues, each with a number.
+fn pass(source: &str, second: i64, queues: impl IntoIterator<Item = (String, i64)>) -> Observation {
+    let mut coverage = Coverage::new();
+    coverage.record(Extent { kind: KIND.into(), place: REGION.parse().unwrap() }, Outcome::Complete);
+    let mut observation = Observation::new(Header {
+        stream: source.parse().unwrap(),
+        taken_at: at(second),
+        observer: None,
+        coverage,
+        problems: Vec::new(),
+    });
+    for (name, number) in queues {
+        let key = ResourceKey { kind: KIND.into(), place: REGION.parse().unwrap(), id: name };
+        let value: Value = serde_json::from_value(serde_json::json!({"number": number})).unwrap();
+        observation.add(key, Properties::from_value(&value)).unwrap();
+    }
+    observation
+}
+
+fn numbers(store: &Store, stream: &StreamId, version: u64) -> BTreeMap<String, String> {
+    let found = store.resources(stream, version, |_| true).unwrap();
+    found.into_iter().map(|(key, value)| (key.id, value.get("number").unwrap().to_json())).collect()
+}
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// `DRIFTLINE_WRITERS=20 DRIFTLINE_COMMITS=200` is the whole of it; the ordinary run has less of the same.
+#[test]
+fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
+    let Some(bench) = Bench::new() else { return };
+    let (writers, commits, sources) = (setting("DRIFTLINE_WRITERS", 6), setting("DRIFTLINE_COMMITS", 12), 3.max(setting("DRIFTLINE_WRITERS", 6) / 2));
+    // Made before anything fails, so that the first commit of all is not a race for making the store as well.
+    Store::create(bench.place("many", None)).unwrap();
+    bench.fail_now_and_then();
+    let done = AtomicBool::new(false);
+    let looked = AtomicU64::new(0);
+    let clock = AtomicU64::new(1);
+    let place = bench.place("many", None);
+    std::thread::scope(|scope| {
+        let writing: Vec<_> = (0..writers)
+            .map(|writer| {
+                let (place, clock) = (&place, &clock);
+                scope.spawn(move || {
+                    let mut store = Store::create(place).unwrap();
+                    let source = format!("queues/s{}", writer % sources);
+                    for nth in 0..commits {
+                        // All queues of a version have the same number: a version of two passes would show.
+                        let second = clock.fetch_add(1, Ordering::Relaxed);
+                        let number = i64::try_from(writer * 1_000_000 + nth).unwrap();
+                        let queues = (0..5).map(|queue| (format!("queue-{queue}"), number));
+                        let observation = pass(&source, i64::try_from(second).unwrap(), queues);
+                        let permissions = Permissions { allow_older: true, ..Permissions::default() };
+                        store.commit(&observation, None, permissions, at(0)).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let (reader, place, done, looked) = (scope, &place, &done, &looked);
+        reader.spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                let Ok(store) = Store::open(place) else { continue };
+                for (stream, versions) in store.catalog().streams() {
+                    let Some(head) = versions.head() else { continue };
+                    let seen: BTreeSet<String> = numbers(&store, stream, head.number).into_values().collect();
+                    assert_eq!(seen.len(), 1, "{stream} v{} has parts of several passes: {seen:?}", head.number);
+                    looked.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        let results: Vec<_> = writing.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        done.store(true, Ordering::Relaxed);
+        for result in results {
+            result.unwrap();
+        }
+    });
+    bench.fail(serde_json::json!([]));
+    let store = Store::open(&place).unwrap();
+    let mut all = BTreeSet::new();
+    let mut versions = 0;
+    for (stream, known) in store.catalog().streams() {
+        for version in known.versions() {
+            versions += 1;
+            let seen: BTreeSet<String> = numbers(&store, stream, version.number).into_values().collect();
+            assert_eq!(seen.len(), 1, "{stream} v{}: {seen:?}", version.number);
+            assert!(all.insert(seen), "{stream} v{} is there twice", version.number);
+        }
+    }
+    assert_eq!(versions, writers * commits, "each commit is one version");
+    assert!(looked.load(Ordering::Relaxed) > 0);
+    store.verify().unwrap();
+    let calls = bench.proxy.calls();
+    let injected: u64 = calls
+        .iter()
+        .flat_map(|call| &call.outcomes)
+        .filter(|(outcome, _)| outcome.starts_with("injected"))
+        .map(|(_, count)| count)
+        .sum();
+    assert!(injected > 0, "nothing failed, so nothing was shown");
+    let all: u64 = calls.iter().map(|call| call.calls).sum();
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "{versions} versions by {writers} writers; {all} requests, {injected} of them made to fail; {} looks",
+        looked.load(Ordering::Relaxed)
+    );
+}
+
+#[test]
+fn a_bucket_is_a_store_like_a_folder() {
+    let Some(bench) = Bench::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let far = bench.place("same", Some(cache.path()));
+    assert!(matches!(Store::open(&far), Err(StoreError::NoStore { .. })));
+    let mut stores = [Store::create(&far).unwrap(), Store::create(folder.path()).unwrap()];
+    let mut digests = Vec::new();
+    for store in &mut stores {
+        let stream: StreamId = "queues".parse().unwrap();
+        for second in 0..12 {
+            let queues = (0..40).map(|queue| (format!("queue-{queue}"), if queue == second { second } else { 0 }));
+            store.commit(&pass("queues", second, queues), None, Permissions::default(), at(second)).unwrap();
+        }
+        store.set_baseline(&"main".parse().unwrap(), &[(stream.clone(), 2)].into(), "me", at(20)).unwrap();
+        let drift = store.drift(&store.question(&"main".parse().unwrap(), None).unwrap(), &Default::default()).unwrap();
+        assert_eq!(drift.findings.len(), 2, "the queue of the pinned pass, and that of the newest");
+        let kept = Retention { keep_for: SignedDuration::ZERO, keep_last: 2, grace: SignedDuration::ZERO };
+        store.collect(kept, at(1000), false).unwrap();
+        store.verify().unwrap();
+        let stream = store.catalog().stream(&stream).unwrap();
+        digests.push(stream.versions().map(|version| (version.number, version.digest.clone())).collect::<Vec<_>>());
+        assert_eq!(stream.versions().map(|version| version.number).collect::<Vec<_>>(), [2, 11, 12]);
+    }
+    assert_eq!(digests[0], digests[1]);
+}
+
+#[test]
+fn files_that_never_change_are_asked_for_once() {
+    let Some(bench) = Bench::new() else { return };
+    let cache = tempfile::tempdir().unwrap();
+    let place = bench.place("cached", Some(cache.path()));
+    let mut store = Store::create(&place).unwrap();
+    for second in 0..3 {
+        let queues = (0..5).map(|queue| (format!("queue-{queue}"), second));
+        store.commit(&pass("queues", second, queues), None, Permissions::default(), at(second)).unwrap();
+    }
+    let look = || numbers(&Store::open(&place).unwrap(), &"queues".parse().unwrap(), 3);
+    let first = look();
+    bench.proxy.forget_calls();
+    assert_eq!(look(), first);
+    let got = bench.proxy.calls();
+    let of = |operation: &str| got.iter().filter(|call| call.call.operation == operation).map(|call| call.calls).sum::<u64>();
+    // The log: one for each record that is there, and those beyond it that are asked for ahead.
+    assert!(of("GetObject") <= 22, "{got:?}");
+    assert!(of("PutObject") == 0, "{got:?}");
+}
+
+#[test]
+fn a_server_that_overwrites_is_refused() {
+    let Some(bench) = Bench::new() else { return };
+    // What a look-alike without conditional writes does: it takes the second file, and says that all is well.
+    bench.fail(serde_json::json!([
+        {"match": {"service": "s3", "operation": "PutObject"}, "when": {"calls": [2]}, "do": {"error": {"code": "OK", "status": 200}}},
+    ]));
+    let error = Store::create(bench.place("lossy", None)).unwrap_err().to_string();
+    assert!(error.contains("If-None-Match"), "{error}");
+}
+
+#[test]
+fn a_prefix_with_other_things_is_left_alone() {
+    let Some(bench) = Bench::new() else { return };
+    let Place::Bucket(bucket) = bench.place("shared", None) else { unreachable!() };
+    let put = bucket.objects.put_opts(&"readme.txt".into(), "mine".into(), Default::default());
+    bench.runtime.block_on(put).unwrap();
+    let error = Store::create(bench.place("shared", None)).unwrap_err().to_string();
+    assert!(error.contains("readme.txt"), "{error}");
+}
