@@ -107,7 +107,7 @@ pub struct Listed {
 /// How often something is tried again that a bucket failed at, besides what its client tries by itself.
 const TRIES: u32 = 6;
 /// How many records are asked for at once where asking takes time.
-const AHEAD: u64 = 16;
+const MOST_AT_ONCE: u64 = 16;
 
 impl Location {
     /// A place that already holds a store.
@@ -258,14 +258,14 @@ impl Location {
         }
     }
 
-    /// Records from one on, in order, up to the first that is not there: as many as it is worth asking for at once.
-    pub(crate) fn records_from(&self, first: u64) -> Result<Vec<Bytes>, StoreError> {
-        let Some(record) = self.get_if_present(&record_path(first))? else { return Ok(Vec::new()) };
-        let mut found = vec![record];
-        if !self.is_far() {
-            return Ok(found);
+    /// Up to so many records, in order, up to the first that is not there. From afar they are asked for at once.
+    pub(crate) fn records(&self, first: u64, count: u64) -> Result<Vec<Bytes>, StoreError> {
+        let count = if self.is_far() { count.min(MOST_AT_ONCE) } else { 1 };
+        if count <= 1 {
+            return Ok(self.get_if_present(&record_path(first))?.into_iter().collect());
         }
-        let paths: Vec<String> = (first + 1..=first + AHEAD).map(record_path).collect();
+        let mut found = Vec::new();
+        let paths: Vec<String> = (first..first + count).map(record_path).collect();
         let asked = self.wait(join_all(paths.iter().map(|path| get(&*self.store, path))));
         for (path, answer) in paths.iter().zip(asked) {
             match answer {

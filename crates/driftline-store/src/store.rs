@@ -104,8 +104,11 @@ impl Store {
 
     /// Reads what others have added since.
     pub fn refresh(&mut self) -> Result<(), StoreError> {
+        // The more there were, the more there may be.
+        let mut count = 1;
         loop {
-            let records = self.location.records_from(self.catalog.next)?;
+            let records = self.location.records(self.catalog.next, count)?;
+            count = count.saturating_mul(2);
             for bytes in &records {
                 let record = log::decode(self.catalog.next, bytes, &self.name())?;
                 self.catalog.apply(record)?;

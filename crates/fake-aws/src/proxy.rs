@@ -197,7 +197,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 struct Closed;
 
 async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Reply>, Closed> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Closed)?.to_bytes();
     if parts.uri.path().starts_with("/_fake/") {
         let answer = control::answer(&shared, parts.method.as_str(), parts.uri.path(), &body);
@@ -210,6 +210,10 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
         let actions = state.rules.decide(&asked, &account, now());
         (account, actions)
     };
+    if actions.iter().any(|action| matches!(action, Action::Unconditional)) {
+        parts.headers.remove("if-none-match");
+        parts.headers.remove("if-match");
+    }
     let count = |outcome: String| shared.state().calls.count(&asked, &account, outcome);
     let delay: u64 = actions.iter().map(|action| if let Action::Slow { ms } = action { *ms } else { 0 }).sum();
     if let Some(action) = actions.iter().find(|action| refuses(action)) {

@@ -84,6 +84,8 @@ pub enum Action {
     Slow { ms: u64 },
     /// A listing in pages, although the emulator gives it whole.
     Page(Paging),
+    /// The emulator does not hear of the conditions of a request, as a server that knows none.
+    Unconditional,
     /// The answer is the one that was true so long ago: a listing that lags behind what was written.
     Lag { ms: u64 },
     /// What was just written is `InProgress` for so many reads (CloudFront).
@@ -101,6 +103,7 @@ impl Action {
             Self::LoseReply => "lost".to_owned(),
             Self::CutReply => "cut".to_owned(),
             Self::Slow { .. } => "slow".to_owned(),
+            Self::Unconditional => "unconditional".to_owned(),
             Self::Lag { .. } => "lag".to_owned(),
             Self::Page(_) => "page".to_owned(),
             Self::InProgress { .. } => "in_progress".to_owned(),

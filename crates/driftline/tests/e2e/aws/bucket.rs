@@ -34,8 +34,19 @@ fn every_command_takes_a_bucket_for_a_store() {
     run(&["observe", "file", &observation(&cloud, "b.json", 2, 30)]).succeeded();
     let drift = run(&["-o", "json", "drift"]);
     assert_eq!(drift.code, 2, "{}", drift.err);
-    assert_eq!(drift.json()["resources"][0]["changes"][0], json!({"path": "/timeout", "op": "replace", "baseline": 3, "current": 30, "severity": "medium"}));
-    for command in [&["log"][..], &["history", "function:f"], &["explain", "function:f"], &["velocity"], &["verify"], &["doctor"], &["gc"]] {
+    assert_eq!(
+        drift.json()["resources"][0]["changes"][0],
+        json!({"path": "/timeout", "op": "replace", "baseline": 3, "current": 30, "severity": "medium"})
+    );
+    for command in [
+        &["log"][..],
+        &["history", "function:f"],
+        &["explain", "function:f"],
+        &["velocity"],
+        &["verify"],
+        &["doctor"],
+        &["gc"],
+    ] {
         run(command).succeeded();
     }
     // Nothing of it is on this machine but copies of files that never change.
@@ -57,7 +68,11 @@ fn a_secret_on_its_way_to_a_bucket_needs_a_key_that_everyone_has() {
     let observe = ["--store", &store, "observe", "file", path.to_str().unwrap()];
     let refused = cloud.run(observe);
     assert_eq!(refused.code, 1);
-    assert!(refused.err.contains("no key to seal them with") && refused.err.contains("DRIFTLINE_SEAL_KEY"), "{}", refused.err);
+    assert!(
+        refused.err.contains("no key to seal them with") && refused.err.contains("DRIFTLINE_SEAL_KEY"),
+        "{}",
+        refused.err
+    );
     let file = cloud.sandbox.path("team.key");
     std::fs::write(&file, "ab".repeat(32)).unwrap();
     let mut command = cloud.command(observe);
