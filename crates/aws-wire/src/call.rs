@@ -196,6 +196,7 @@ impl Reply {
             operation: self.operation.as_str().into(),
             request_id: self.header("x-amzn-requestid").map(Box::from),
             retry_after: None,
+            region: None,
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct Error {
     pub operation: Box<str>,
     pub request_id: Option<Box<str>>,
     pub retry_after: Option<Duration>,
+    /// Where to ask instead: S3 says in which region a bucket is.
+    pub region: Option<Box<str>>,
 }
 
 impl Error {
@@ -56,6 +58,7 @@ impl Error {
             operation: operation.into(),
             request_id: None,
             retry_after: None,
+            region: None,
         }
     }
 }
@@ -110,6 +113,7 @@ pub(crate) fn from_response(
         operation: operation.into(),
         request_id,
         retry_after,
+        region: header(headers, "x-amz-bucket-region").map(Box::from).or(said.region.map(Box::from)),
     }
 }
 
@@ -118,6 +122,7 @@ struct Said {
     code: Option<String>,
     message: Option<String>,
     request_id: Option<String>,
+    region: Option<String>,
     is_html: bool,
 }
 
@@ -135,6 +140,7 @@ impl Said {
                 let text = |name| error.child(name).map(|found| found.text.trim().to_owned());
                 said.code = text("Code");
                 said.message = text("Message");
+                said.region = text("Region");
                 said.request_id = xml.find("RequestId").or_else(|| xml.find("RequestID")).map(|id| id.text.clone());
             }
         }
@@ -224,6 +230,11 @@ const UNKNOWN_OPERATION: &[&str] = &[
 
 pub(crate) fn is_unknown_operation(code: &str) -> bool {
     UNKNOWN_OPERATION.contains(&code)
+}
+
+/// What S3 says of a bucket that is in another region.
+pub(crate) fn is_redirect(code: &str) -> bool {
+    ["PermanentRedirect", "TemporaryRedirect", "Redirect"].contains(&code)
 }
 
 /// Whether a refusal may be due to this machine's clock.

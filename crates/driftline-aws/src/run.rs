@@ -99,7 +99,7 @@ pub async fn pages(
 }
 
 /// Hands over the answers of a listing one by one, and says why there are no more if there should be.
-async fn each_page(
+pub(crate) async fn each_page(
     client: &Client,
     operation: &Operation,
     paging: Option<&Paging>,

@@ -181,6 +181,7 @@ pub(crate) fn commit_listing(
                 observer: Some(observer.to_owned()),
                 coverage: Some(listing.coverage),
                 problems: listing.problems,
+                nature: listing.nature,
             };
             intake.header(header)?;
             // Let go of one by one: the draft has its own form of them.
@@ -204,6 +205,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
         observer: seen.header.observer,
         coverage: Some(seen.header.coverage),
         problems: seen.header.problems,
+        nature: seen.header.nature,
     };
     commit(
         settings,
@@ -461,7 +463,7 @@ impl Sink for Intake<'_> {
             let message = format!("it is of the source `{}`, but configured as `{expected}`", header.stream.source);
             return Err(Refusal::Command(CommandError::new(message)));
         }
-        if header.coverage.is_none() {
+        if header.coverage.is_none() && header.nature.is_state() {
             self.settings.printer.warn(&format!(
                 "{name} does not say what it covers; what is missing from it will be not_checked, never deleted"
             ));
@@ -478,6 +480,7 @@ impl Sink for Intake<'_> {
             observer: header.observer,
             coverage: header.coverage.unwrap_or_default(),
             problems: header.problems,
+            nature: header.nature,
         };
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Waiting(store) => {
