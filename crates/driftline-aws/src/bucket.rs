@@ -6,14 +6,7 @@ use aws_wire::{Call, Client, Element, Error, Kind, Protocol, Reply};
 use crate::row::{Operation, Wire};
 
 const fn operation(name: &'static str, action: &'static str) -> Operation {
-    Operation {
-        service: "s3",
-        name,
-        wire: Wire::RestXml { path: "/{}" },
-        given: &[],
-        action: Some(action),
-        lists: &[],
-    }
+    Operation { service: "s3", name, wire: Wire::RestXml { path: "/{}" }, given: &[], action: Some(action), lists: &[] }
 }
 
 pub const LIST: Operation = operation("ListObjectsV2", "s3:ListBucket");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use driftline_core::{Outcome, Span};
-use driftline_sources::cloudtrail::{Asked, EVENT, Known, Trail, Whose};
+use driftline_sources::cloudtrail::{Asked, Known, Trail, Whose, is_log};
 use driftline_sources::normalize::{Listing, NormalizeError};
 use futures_util::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp, ToSpan};
@@ -72,10 +72,12 @@ pub(crate) fn earlier(time: Timestamp, by: SignedDuration) -> Timestamp {
 /// back to the last page that came.
 pub(crate) async fn observe(here: &Here, events: &Events) -> Result<Listing, NormalizeError> {
     let scope = here.scope();
-    let span = events.span(scope.as_ref(), here.taken_at);
+    let span = events.span(&scope.to_string(), here.taken_at);
     let mut trail = Trail::new(events.asked(span));
-    let whose =
-        Whose { account: here.account.clone(), region: here.region.clone().unwrap_or_else(|| here.client.region().into()) };
+    let whose = Whose {
+        account: here.account.clone(),
+        region: here.region.clone().unwrap_or_else(|| here.client.region().into()),
+    };
     trail.looked_at(whose.clone());
     let name = format!("the events of {scope}");
     // Only one attribute may be asked for. What is about a thing is little; what only reads is most of everything.
@@ -148,7 +150,11 @@ pub struct Files {
 
 /// Finds the log files of a span. A trail writes `AWSLogs/<account>/CloudTrail/<region>/<year>/<month>/<day>/`, with an
 /// organization's id before the account if it is an organization's; days outside of the span are not even listed.
-pub async fn files(bucket: &mut Bucket, prefix: &str, span_of: impl Fn(&Whose) -> Span) -> Result<Files, aws_wire::Error> {
+pub async fn files(
+    bucket: &mut Bucket,
+    prefix: &str,
+    span_of: impl Fn(&Whose) -> Span,
+) -> Result<Files, aws_wire::Error> {
     let mut files = Files::default();
     let mut prefixes = vec![match prefix.is_empty() || prefix.ends_with('/') {
         true => prefix.to_owned(),
@@ -193,13 +199,6 @@ pub async fn read(
     while let Some((object, bytes)) = reading.next().await {
         take(object, bytes);
     }
-}
-
-/// Whether a name is one of a log file, and not of a digest of some or of an insight.
-pub fn is_log(name: &str) -> bool {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    let apart = ["CloudTrail-Digest", "CloudTrail-Insight", "CloudTrail-NetworkActivity"];
-    (file.ends_with(".json") || file.ends_with(".json.gz")) && !apart.iter().any(|part| name.contains(part))
 }
 
 /// Where in the tree of a trail's files a prefix is.
@@ -248,14 +247,18 @@ fn days(span: Span) -> Vec<String> {
 }
 
 /// What each place is known to have, after its files were read: whole if all of them could be.
-pub fn known(places: &BTreeSet<Whose>, span_of: impl Fn(&Whose) -> Span, now: Timestamp, cut: Option<&str>) -> BTreeMap<Whose, Known> {
+pub fn known(
+    places: &BTreeSet<Whose>,
+    span_of: impl Fn(&Whose) -> Span,
+    now: Timestamp,
+    cut: Option<&str>,
+) -> BTreeMap<Whose, Known> {
     let one = |whose: &Whose| {
         let span = span_of(whose);
         let known = match cut {
-            None => Known {
-                outcome: Outcome::Complete,
-                spans: vec![Span { to: span.to.min(earlier(now, LAG)), ..span }],
-            },
+            None => {
+                Known { outcome: Outcome::Complete, spans: vec![Span { to: span.to.min(earlier(now, LAG)), ..span }] }
+            }
             Some(reason) => Known { outcome: Outcome::Partial { reason: reason.to_owned() }, spans: Vec::new() },
         };
         (whose.clone(), known)
@@ -265,12 +268,10 @@ pub fn known(places: &BTreeSet<Whose>, span_of: impl Fn(&Whose) -> Span, now: Ti
 
 /// The reason why a file could not be read, in words that are the same each time.
 pub fn unread(error: &aws_wire::Error) -> String {
-    let operation = if &*error.operation == crate::bucket::LIST.name { &crate::bucket::LIST } else { &crate::bucket::GET };
+    let operation =
+        if &*error.operation == crate::bucket::LIST.name { &crate::bucket::LIST } else { &crate::bucket::GET };
     reason(error, operation)
 }
-
-/// The type of what is listed.
-pub const TYPE: &str = EVENT;
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,11 @@ use driftline_sources::normalize::{Model, NormalizeError};
 use futures_util::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
+use crate::cloudtrail::{self, Events};
 use crate::pass::{Covered, Here, Pass, normalized_text};
 use crate::row::{Operation, Row};
 use crate::run::{Written, outcome, row};
 use crate::scan::{self, Index};
-use crate::cloudtrail::{self, Events};
 use crate::{cloud_control, cloudformation, config, dns, table, topology};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

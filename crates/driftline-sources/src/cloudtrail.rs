@@ -36,6 +36,8 @@ pub struct Asked {
 pub struct Trail {
     asked: Asked,
     places: BTreeMap<Whose, BTreeMap<ResourceKey, Properties>>,
+    /// Documents that could not be read, and why.
+    unread: BTreeMap<String, String>,
     /// Records that could not be understood, by document.
     broken: BTreeMap<String, (usize, &'static str)>,
     counts: Counts,
@@ -111,7 +113,9 @@ impl Trail {
             let form: Form<'_> =
                 serde_json::from_str(raw.get()).map_err(|error| NormalizeError::json(name, &error).hint(HINT))?;
             match form {
-                Form { records: Some(records), .. } => records.iter().for_each(|record| self.record(name, record.get())),
+                Form { records: Some(records), .. } => {
+                    records.iter().for_each(|record| self.record(name, record.get()))
+                }
                 Form { events: Some(events), .. } => {
                     for event in events {
                         match event.text {
@@ -200,6 +204,11 @@ impl Trail {
         self.places.values().filter_map(|events| event_time(&events.keys().next()?.id)).min()
     }
 
+    /// Says that a document could not be read at all: what was in it is not known.
+    pub fn unread(&mut self, document: &str, why: impl Into<String>) {
+        self.unread.insert(document.to_owned(), why.into());
+    }
+
     /// One listing for each account and region. `known` says of which spans every event is known there; elsewhere
     /// nothing is vouched for.
     pub fn listings(self, known: &BTreeMap<Whose, Known>) -> Result<Vec<Listing>, NormalizeError> {
@@ -209,6 +218,11 @@ impl Trail {
             let message = format!("none of its {count} records could be understood: {why}");
             return Err(NormalizeError::new(document, message).hint(HINT));
         }
+        if self.places.is_empty()
+            && let Some((document, why)) = self.unread.first_key_value()
+        {
+            return Err(NormalizeError::new(document, why.clone()).hint(HINT));
+        }
         let mut listings = Vec::new();
         for (whose, events) in self.places {
             let scope = format!("{}/{}", whose.account, whose.region);
@@ -217,12 +231,18 @@ impl Trail {
                 Some(known) => (known.outcome.clone(), known.spans.clone()),
                 None => (Outcome::Partial { reason: FILES.to_owned() }, Vec::new()),
             };
-            // A record that could not be read may have been of any place.
-            let spans = if self.broken.is_empty() { spans } else { Vec::new() };
+            // What could not be read may have been of any place.
+            let spans = if self.broken.is_empty() && self.unread.is_empty() { spans } else { Vec::new() };
             listing.cover(EVENT, &format!("aws/{scope}"), outcome);
-            for (document, (count, why)) in &self.broken {
+            for (document, (count, why)) in self.broken.iter().take(MOST_TOLD) {
                 let records = if *count == 1 { "record" } else { "records" };
                 listing.cut_short(document, &format!("{count} {records} could not be understood: {why}"));
+            }
+            for (document, why) in self.unread.iter().take(MOST_TOLD) {
+                listing.cut_short(document, why);
+            }
+            if let Some(more) = self.unread.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+                listing.problem("documents", format!("{more} more could not be read"));
             }
             listing.nature = Nature::Events(Span::union(spans));
             listing.items = events.len();
@@ -241,7 +261,8 @@ pub struct Known {
     pub spans: Vec<Span>,
 }
 
-const HINT: &str = "a log file of CloudTrail has `Records`, and what `aws cloudtrail lookup-events` prints has `Events`";
+const HINT: &str =
+    "a log file of CloudTrail has `Records`, and what `aws cloudtrail lookup-events` prints has `Events`";
 
 /// A record, taken apart.
 struct Read {
@@ -255,8 +276,7 @@ struct Read {
 
 fn read(record: &Value) -> Result<Read, &'static str> {
     let id = text(record, "eventID").filter(|id| id.len() <= 128 && !id.contains('/')).ok_or("it has no `eventID`")?;
-    let at: Timestamp =
-        text(record, "eventTime").and_then(|time| time.parse().ok()).ok_or("it has no `eventTime`")?;
+    let at: Timestamp = text(record, "eventTime").and_then(|time| time.parse().ok()).ok_or("it has no `eventTime`")?;
     let name = text(record, "eventName").ok_or("it has no `eventName`")?;
     let source = text(record, "eventSource").ok_or("it has no `eventSource`")?;
     let identity = record.get("userIdentity");
@@ -320,6 +340,9 @@ fn read(record: &Value) -> Result<Read, &'static str> {
 
 const MOST_RESOURCES: usize = 64;
 
+/// Documents with something wrong that are named one by one.
+const MOST_TOLD: usize = 20;
+
 /// Who it was, without what could be used to be them.
 fn who(identity: &Value) -> Value {
     let session = identity.get("sessionContext");
@@ -356,6 +379,13 @@ fn is_account(text: &str) -> bool {
 fn is_region(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     text.len() <= 40 && text.starts_with(|first: char| first.is_ascii_lowercase()) && text.bytes().all(fits)
+}
+
+/// Whether a name is one of a log file, and not of a digest of some or of an insight.
+pub fn is_log(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let apart = ["CloudTrail-Digest", "CloudTrail-Insight", "CloudTrail-NetworkActivity"];
+    [".json", ".json.gz"].iter().any(|end| file.ends_with(end)) && !apart.iter().any(|part| name.contains(part))
 }
 
 /// Whether an operation only reads, by its name; old records do not say.

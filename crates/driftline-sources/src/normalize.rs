@@ -7,7 +7,8 @@ use std::fmt;
 use driftline_core::canonical::Encoder;
 use driftline_core::name::ScopeName;
 use driftline_core::{
-    Coverage, Extent, Nature, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName, Value,
+    Coverage, Extent, Nature, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName,
+    Value,
 };
 use jiff::Timestamp;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};

@@ -70,6 +70,15 @@ impl Catalog {
         self.streams.iter()
     }
 
+    /// Why a name stands for no stream that tells the state of things.
+    pub fn no_state(&self, named: &StreamId) -> StoreError {
+        let is_named = |id: &StreamId| id == named || (named.scope.is_none() && named.source == id.source);
+        match self.event_streams().any(|(id, _)| is_named(id)) {
+            true => StoreError::Events(named.clone()),
+            false => StoreError::NoSuchStream(named.clone()),
+        }
+    }
+
     /// Whether there are records that an older program would misunderstand.
     pub(crate) fn has_events(&self) -> bool {
         self.event_streams().next().is_some()

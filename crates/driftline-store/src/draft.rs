@@ -34,6 +34,8 @@ pub struct Committed {
     pub complete_extents: usize,
     pub partial_extents: usize,
     pub bytes: u64,
+    /// Whether it is of events.
+    pub events: bool,
 }
 
 /// An observation that is being compared with the newest version while it comes in.
@@ -566,5 +568,6 @@ fn committed_summary(record: &VersionRecord) -> Committed {
         complete_extents: record.complete_extents,
         partial_extents: record.partial_extents,
         bytes: record.delta.iter().chain(&record.base).map(|file| file.size).sum(),
+        events: !record.nature.is_state(),
     }
 }

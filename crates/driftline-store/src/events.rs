@@ -38,11 +38,7 @@ impl Store {
     }
 
     /// Makes a version of every stream of events that has none from before a time, and returns how many there were.
-    pub(crate) fn forget(
-        &mut self,
-        before: Timestamp,
-        now: Timestamp,
-    ) -> Result<BTreeMap<StreamId, u64>, StoreError> {
+    pub(crate) fn forget(&mut self, before: Timestamp, now: Timestamp) -> Result<BTreeMap<StreamId, u64>, StoreError> {
         let forgettable = self.forgettable(before)?;
         for stream in forgettable.keys() {
             let mut made: Option<VersionRecord> = None;
@@ -67,7 +63,8 @@ impl Store {
         let head = self.catalog.stream(stream)?.head().cloned();
         let head = head.ok_or_else(|| StoreError::NoSuchStream(stream.clone()))?;
         let old = self.resources(stream, head.number, |key| is_before(key, before))?;
-        let rows: BTreeMap<ResourceKey, Row> = old.into_iter().map(|(key, value)| (key.clone(), gone(key, &value))).collect();
+        let rows: BTreeMap<ResourceKey, Row> =
+            old.into_iter().map(|(key, value)| (key.clone(), gone(key, &value))).collect();
         let mut record = version_record(self, &blank(stream, &head), &head, &rows)?;
         let spans = head.nature.spans().unwrap_or_default().iter();
         record.nature = Nature::Events(Span::union(spans.map(|span| Span { from: span.from.max(before), ..*span })));

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use driftline_core::verdict::Status;
 use driftline_core::{BaselineName, Pointer, StreamId};
+use driftline_store::Store;
 use driftline_store::baseline::{Accepted, Baseline as Pinned};
-use driftline_store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::args::Baseline;
@@ -70,7 +70,7 @@ fn set(
         store.catalog().streams().map(|(id, _)| id.clone()).filter(|id| is_named(id, &named)).collect();
     for one in &named {
         if !chosen.iter().any(|id| is_named(id, std::slice::from_ref(one))) {
-            return Err(StoreError::NoSuchStream(one.clone()).into());
+            return Err(store.catalog().no_state(one).into());
         }
     }
     if chosen.is_empty() {

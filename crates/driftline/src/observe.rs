@@ -58,6 +58,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
             return live(settings, "cloud-control", args.name.as_deref(), &args.live, args.permissions);
         }
         Observe::CloudFormation(args) => return documents_or_live(settings, Model::CloudFormation, args),
+        Observe::CloudTrail(args) => return crate::trail::run(settings, args),
         Observe::Kubernetes(args) => report.committed = cluster::run(settings, args)?,
         Observe::Swamp(args) => return crate::swamp::run(settings, &args).map(|()| exit::IN_SYNC),
         Observe::All { permissions } => return observe_all(settings, permissions).map(|()| exit::IN_SYNC),
@@ -86,7 +87,7 @@ fn documents_or_live(settings: &Settings, model: Model, args: ObserveArgs) -> Co
     live(settings, model.name(), args.about.name.as_deref(), &args.live, args.permissions)
 }
 
-fn live(
+pub(crate) fn live(
     settings: &Settings,
     observer: &str,
     name: Option<&str>,
@@ -278,6 +279,9 @@ fn run_one(
         Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)).map(|line| vec![line]),
         Origin::Command(command) => {
             observe_command(settings, command, permissions, Some(&source.name)).map(|line| vec![line])
+        }
+        Origin::Documents(from) if from.model == Model::CloudTrail => {
+            crate::trail::from_logs(settings, &source.name, &from.named, false, &LiveArgs::default(), permissions)
         }
         Origin::Documents(from) => {
             let (account, partition) = (from.account.clone(), from.partition.clone());
@@ -584,6 +588,11 @@ pub(crate) struct Extents {
 }
 
 impl Line {
+    /// Whether something was not seen whole.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.committed.partial_extents > 0
+    }
+
     /// The stream that it is a version of.
     #[cfg(feature = "aws")]
     pub(crate) fn source(&self) -> &str {
@@ -606,8 +615,10 @@ impl Line {
     fn summary(&self) -> String {
         let committed = &self.committed;
         let changes = &committed.changes;
-        let mut text = count(committed.rows, "resource");
-        if committed.version > 1 {
+        let mut text = count(committed.rows, if committed.events { "event" } else { "resource" });
+        if committed.events && committed.version > 1 {
+            text += &format!(": {} new", changes.add);
+        } else if committed.version > 1 {
             text += &format!(": {} changed, {} new, {} gone", changes.change, changes.add, changes.remove);
         }
         if committed.unseen > 0 {

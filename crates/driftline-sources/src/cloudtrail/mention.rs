@@ -12,12 +12,20 @@ const LONGEST: usize = 256;
 const NAMING: [&str; 10] = ["id", "ids", "name", "names", "arn", "arns", "identifier", "identifiers", "url", "urn"];
 
 /// Members that name a thing by the word for it.
-const NAMING_WHOLE: [&str; 7] =
-    ["rule", "resource", "bucket", "cluster", "service", "taskdefinition", "loadbalancer"];
+const NAMING_WHOLE: [&str; 7] = ["rule", "resource", "bucket", "cluster", "service", "taskdefinition", "loadbalancer"];
 
 /// Words in the names of members that hold, or may hold, what proves who someone is.
-const SECRET: [&str; 9] =
-    ["password", "token", "credential", "accesskey", "privatekey", "authorization", "signature", "cookie", "secretstring"];
+const SECRET: [&str; 9] = [
+    "password",
+    "token",
+    "credential",
+    "accesskey",
+    "privatekey",
+    "authorization",
+    "signature",
+    "cookie",
+    "secretstring",
+];
 
 /// Members whose insides are written by users, and may hold anything under any name.
 const OPAQUE: [&str; 20] = [

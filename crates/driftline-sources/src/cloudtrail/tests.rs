@@ -177,7 +177,8 @@ fn records_that_cannot_be_understood_are_told_and_take_back_what_was_vouched_for
     let mut trail = Trail::new(Asked::default());
     trail.document("bad.json", file(&nasty).as_bytes()).unwrap();
     let whose = Whose { account: "123456789012".into(), region: "us-east-1".into() };
-    let spans = vec![Span { from: "2026-01-01T00:00:00Z".parse().unwrap(), to: "2026-01-02T00:00:00Z".parse().unwrap() }];
+    let spans =
+        vec![Span { from: "2026-01-01T00:00:00Z".parse().unwrap(), to: "2026-01-02T00:00:00Z".parse().unwrap() }];
     let known = BTreeMap::from([(whose, Known { outcome: Outcome::Complete, spans })]);
     let listing = trail.listings(&known).unwrap().remove(0);
     assert_eq!((listing.resources.len(), listing.nature.clone()), (1, Nature::Events(Vec::new())));
