@@ -345,12 +345,16 @@ fn check_store(settings: &Settings, store: &Store, checkup: &mut Checkup) -> Com
                 head.partial_extents + head.complete_extents,
                 head.unseen
             );
-            checkup.add(Health::Notice, &about, text, Some("`driftline drift` shows the reasons"));
+            let hint = match head.nature.is_state() {
+                true => "`driftline drift` shows the reasons",
+                false => "what happened there may not all be known; `driftline blame` says so where it matters",
+            };
+            checkup.add(Health::Notice, &about, text, Some(hint));
         }
         for problem in &head.problems {
             checkup.add(Health::Notice, &about, format!("{}: {}", problem.about, problem.message), None);
         }
-        if pinned.is_some_and(|pinned| !pinned.pins.contains_key(id)) {
+        if head.nature.is_state() && pinned.is_some_and(|pinned| !pinned.pins.contains_key(id)) {
             let text = format!("is not in the baseline `{baseline}`: all of it is not checked");
             checkup.add(Health::Notice, &about, text, Some("`driftline baseline set --source …` adds it"));
         }

@@ -162,6 +162,13 @@ impl<'a> Names<'a> {
         self.arn.into_iter().chain(alone).collect()
     }
 
+    /// Whether a member is the one that names such things: `functionName` of a function.
+    fn is_noun(&self, member: &str) -> bool {
+        let (member, noun) = (member.to_lowercase(), self.noun.to_lowercase());
+        let rest = member.strip_prefix(&noun).filter(|_| !noun.is_empty());
+        rest.is_some_and(|rest| ["", "name", "id", "identifier", "url", "arn"].contains(&rest))
+    }
+
     /// Whether a value that an event names is this thing, and whether nothing else could be called so.
     fn is_named(&self, value: &str) -> Option<bool> {
         if let Some(arn) = self.arn
@@ -189,6 +196,8 @@ fn act(event: &Event, names: &Names<'_>, turn: &Turn) -> Option<Act> {
     let (unique, value, member) = found.max_by_key(|(unique, value, _)| (*unique, value.len()))?;
     let same_service = same_service(&event.service, &names.service);
     let by_noun = !names.noun.is_empty() && event.name.contains(names.noun);
+    // A function's name, where functions are named, is nobody else's in its account and region.
+    let unique = unique || (same_service && names.is_noun(member));
     let fits = fits(&event.name, names.noun, turn.what);
     let certainty = match (event.error.is_some(), same_service, unique, by_noun || fits == Some(true)) {
         (true, ..) => Certainty::Refused,
@@ -198,7 +207,7 @@ fn act(event: &Event, names: &Names<'_>, turn: &Turn) -> Option<Act> {
         // A thing of another service that happens to be called the same.
         (_, false, false, _) => return None,
     };
-    let shown = if unique && value.starts_with("arn:") { "its ARN".to_owned() } else { format!("`{value}`") };
+    let shown = if value.starts_with("arn:") { "its ARN".to_owned() } else { format!("`{value}`") };
     let mut why = format!("it names {shown} as {member}");
     if !same_service {
         why += ", but is of another service";

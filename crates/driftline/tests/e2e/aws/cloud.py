@@ -160,5 +160,22 @@ def one_of_each():
     return True
 
 
-VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
+def bucket(name):
+    """A bucket in the region that is asked."""
+    s3 = client("s3")
+    region = s3.meta.region_name
+    where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket=name, **where)
+    return name
+
+
+def upload(name, *pairs):
+    """Files into a bucket: key, file, key, file, …"""
+    for key, path in zip(pairs[::2], pairs[1::2]):
+        with open(path, "rb") as file:
+            client("s3").put_object(Bucket=name, Key=key, Body=file.read())
+    return len(pairs) // 2
+
+
+VERBS = {verb.__name__: verb for verb in [bucket, upload, deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))
