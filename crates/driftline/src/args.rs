@@ -221,6 +221,9 @@ pub(crate) enum Observe {
     Swamp(SwampArgs),
     /// Run every source of the configuration file.
     All {
+        /// Exit with 3 if something could not be looked at.
+        #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+        strict: bool,
         #[command(flatten)]
         permissions: PermissionArgs,
     },
@@ -339,6 +342,7 @@ pub(crate) struct AboutArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct KubernetesArgs {
     /// Lists that were written before: files, patterns, `https://` or `s3://` addresses, or `-`. Without any, the cluster is asked.
     #[arg(value_name = "DOCUMENT")]
@@ -367,6 +371,9 @@ pub(crate) struct KubernetesArgs {
     /// When documents were taken [default: now].
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT", requires = "documents")]
     pub taken_at: Option<String>,
+    /// Exit with 3 if something could not be looked at.
+    #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+    pub strict: bool,
     #[command(flatten)]
     pub permissions: PermissionArgs,
 }

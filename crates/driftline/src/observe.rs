@@ -28,6 +28,7 @@ use crate::{cluster, documents};
 
 pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
     let mut report = Report::default();
+    let mut strict = false;
     match command {
         Observe::File { files, permissions } => {
             for file in &files {
@@ -59,12 +60,20 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
         }
         Observe::CloudFormation(args) => return documents_or_live(settings, Model::CloudFormation, args),
         Observe::CloudTrail(args) => return crate::trail::run(settings, args),
-        Observe::Kubernetes(args) => report.committed = cluster::run(settings, args)?,
+        Observe::Kubernetes(args) => {
+            strict = args.strict;
+            report.committed = cluster::run(settings, args)?;
+        }
         Observe::Swamp(args) => return crate::swamp::run(settings, &args).map(|()| exit::IN_SYNC),
-        Observe::All { permissions } => return observe_all(settings, permissions).map(|()| exit::IN_SYNC),
+        Observe::All { strict, permissions } => return observe_all(settings, permissions, strict),
     }
     settings.printer.print(&report)?;
-    Ok(exit::IN_SYNC)
+    Ok(exit_code(strict, report.committed.iter().any(Line::is_partial)))
+}
+
+/// What is said of a run in which nothing failed.
+pub(crate) fn exit_code(strict: bool, partial: bool) -> u8 {
+    if strict && partial { exit::NOT_CHECKED } else { exit::IN_SYNC }
 }
 
 /// Documents where some are named; AWS itself where none are.
@@ -107,8 +116,7 @@ pub(crate) fn live(
     let nothing = observed.lines.is_empty();
     settings.printer.print(&Report { committed: observed.lines, ..Report::default() })?;
     match observed.failures.len() {
-        0 if observed.partial && args.strict => Ok(exit::NOT_CHECKED),
-        0 => Ok(exit::IN_SYNC),
+        0 => Ok(exit_code(args.strict, observed.partial)),
         _ if nothing => Err(CommandError::new("nothing was observed").hint("nothing was committed")),
         1 => Err(CommandError::new("one part was not observed; the others were committed")),
         several => Err(CommandError::new(format!("{several} parts were not observed; the others were committed"))),
@@ -228,7 +236,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
 /// Every configured source, whatever happens to the others; the command fails if one of them did.
-fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResult<()> {
+fn observe_all(settings: &Settings, permissions: PermissionArgs, strict: bool) -> CommandResult<u8> {
     if settings.config.sources.is_empty() {
         return Err(CommandError::new("no sources are configured")
             .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
@@ -264,7 +272,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
     }
     settings.printer.print(&report)?;
     match failed {
-        0 => Ok(()),
+        0 => Ok(exit_code(strict, report.committed.iter().any(Line::is_partial))),
         1 => Err(CommandError::new("one source was not observed; the others were committed")),
         _ => Err(CommandError::new(format!("{failed} sources were not observed; the others were committed"))),
     }

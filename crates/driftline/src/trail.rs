@@ -11,9 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::args::{CloudTrailArgs, PermissionArgs};
 use crate::documents::{self, unpacked};
 use crate::error::{CommandError, CommandResult};
-use crate::exit;
 use crate::live_args::{EventArgs, LiveArgs};
-use crate::observe::{self, Line, Report, commit_listing};
+use crate::observe::{self, Line, Report, commit_listing, exit_code};
 use crate::output::count;
 use crate::settings::Settings;
 use crate::time::parse_moment;
@@ -45,9 +44,9 @@ pub(crate) fn run(settings: &Settings, args: CloudTrailArgs) -> CommandResult<u8
         name.parse().map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()))?;
     let committed = from_logs(settings, &source, &args.logs, args.whole, &live, args.permissions)
         .map_err(|error| error.about("cannot observe cloudtrail"))?;
-    let partial = committed.iter().any(Line::is_partial);
+    let code = exit_code(live.strict, committed.iter().any(Line::is_partial));
     settings.printer.print(&Report { committed, ..Report::default() })?;
-    Ok(if partial && live.strict { exit::NOT_CHECKED } else { exit::IN_SYNC })
+    Ok(code)
 }
 
 /// Reads log files wherever they are, and commits what each place has.
