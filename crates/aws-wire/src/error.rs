@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(read(404, &[], s3, true).kind, Kind::NotFound);
         let json = r#"{"__type":"com.amazonaws.events#ResourceNotFoundException","message":"no bus"}"#;
         let error = read(400, &[("x-amzn-requestid", "r-3")], json, true);
-        assert_eq!((error.kind, error.message.as_str()), (Kind::NotFound, "no bus"));
+        assert_eq!((error.kind, &*error.message), (Kind::NotFound, "no bus"));
         assert_eq!(error.to_string(), "svc Op: ResourceNotFoundException: no bus (request r-3)");
         let rest =
             read(429, &[("x-amzn-ErrorType", "TooManyRequestsException:http://x/")], r#"{"Message":"Rate"}"#, true);

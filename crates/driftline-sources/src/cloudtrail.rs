@@ -114,7 +114,9 @@ impl Trail {
                 serde_json::from_str(raw.get()).map_err(|error| NormalizeError::json(name, &error).hint(HINT))?;
             match form {
                 Form { records: Some(records), .. } => {
-                    records.iter().for_each(|record| self.record(name, record.get()))
+                    for record in records {
+                        self.record(name, record.get());
+                    }
                 }
                 Form { events: Some(events), .. } => {
                     for event in events {
@@ -394,6 +396,28 @@ fn reads_by_name(name: &str) -> bool {
     READS.iter().any(|start| name.starts_with(start))
 }
 
+/// How the consoles of AWS call themselves.
+const CONSOLE: [&str; 5] = ["console.", "signin.", "S3Console", "[S3Console", "AWSConsole"];
+
+/// The most particular first: most tools are built on an SDK, and name it too.
+const TOOLS: [(&str, &str); 15] = [
+    ("OpenTofu", "OpenTofu"),
+    ("Terraform", "Terraform"),
+    ("Pulumi", "Pulumi"),
+    ("aws-cdk", "CDK"),
+    ("crossplane", "Crossplane"),
+    ("eksctl", "eksctl"),
+    ("Ansible", "Ansible"),
+    ("ansible", "Ansible"),
+    ("Packer", "Packer"),
+    ("driftline", "driftline"),
+    ("aws-cli/", "the AWS CLI"),
+    ("Boto3/", "boto3"),
+    ("Botocore/", "botocore"),
+    ("aws-sdk-", "an AWS SDK"),
+    ("aws-internal", "an AWS service"),
+];
+
 /// An event as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -460,28 +484,9 @@ impl Event {
             Some("signin" | "console") | None => {}
             Some(service) => return Some(format!("the service {service}, on their behalf")),
         }
-        const CONSOLE: [&str; 5] = ["console.", "signin.", "S3Console", "[S3Console", "AWSConsole"];
         if self.console || CONSOLE.iter().any(|start| agent.starts_with(start)) {
             return Some("the console".into());
         }
-        // The most particular first: most tools are built on an SDK, and name it too.
-        const TOOLS: [(&str, &str); 15] = [
-            ("OpenTofu", "OpenTofu"),
-            ("Terraform", "Terraform"),
-            ("Pulumi", "Pulumi"),
-            ("aws-cdk", "CDK"),
-            ("crossplane", "Crossplane"),
-            ("eksctl", "eksctl"),
-            ("Ansible", "Ansible"),
-            ("ansible", "Ansible"),
-            ("Packer", "Packer"),
-            ("driftline", "driftline"),
-            ("aws-cli/", "the AWS CLI"),
-            ("Boto3/", "boto3"),
-            ("Botocore/", "botocore"),
-            ("aws-sdk-", "an AWS SDK"),
-            ("aws-internal", "an AWS service"),
-        ];
         let tool = TOOLS.iter().find(|(part, _)| agent.contains(part)).map(|(_, tool)| (*tool).to_owned());
         tool.or_else(|| (!agent.is_empty()).then(|| agent.to_owned()))
     }

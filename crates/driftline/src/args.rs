@@ -342,7 +342,6 @@ pub(crate) struct AboutArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct KubernetesArgs {
     /// Lists that were written before: files, patterns, `https://` or `s3://` addresses, or `-`. Without any, the cluster is asked.
     #[arg(value_name = "DOCUMENT")]

@@ -115,7 +115,7 @@ pub(crate) fn run(settings: &Settings, args: &BlameArgs) -> CommandResult<()> {
     let store = Store::open(&settings.store)?;
     let id = resolve(&store, &args.resource)?;
     let mut blame = changes(settings, &store, &id, args.baseline.as_deref(), args.all)?;
-    attribute(settings, &store, &mut blame, args.live.then_some(args.profile.as_deref()))?;
+    attribute(settings, &store, &mut blame, args.live.then_some(args))?;
     settings.printer.print(&show::Told { settings, blame })
 }
 
@@ -247,8 +247,8 @@ fn last_without(
     Ok(None)
 }
 
-/// Finds who did it. With `live` AWS itself is asked for what is not stored, with this profile.
-fn attribute(settings: &Settings, store: &Store, blame: &mut Blame, live: Option<Option<&str>>) -> CommandResult<()> {
+/// Finds who did it. With `live` AWS itself is asked for what is not stored.
+fn attribute(settings: &Settings, store: &Store, blame: &mut Blame, live: Option<&BlameArgs>) -> CommandResult<()> {
     for turn in &mut blame.turns {
         match turn.key.place.as_str().split('/').next() {
             Some("k8s") => managers::attribute(store, turn)?,

@@ -1,4 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values to be given away")]
 
 use std::collections::BTreeMap;
 

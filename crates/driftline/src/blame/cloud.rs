@@ -8,6 +8,7 @@ use driftline_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Act, Certainty, Turn, Turned, window};
+use crate::args::BlameArgs;
 use crate::error::CommandResult;
 use crate::settings::Settings;
 use crate::trail::LAG;
@@ -25,7 +26,7 @@ pub(super) fn attribute(
     settings: &Settings,
     store: &Store,
     turn: &mut Turn,
-    live: Option<Option<&str>>,
+    live: Option<&BlameArgs>,
 ) -> CommandResult<()> {
     let names = Names::of(&turn.key);
     let (account, region) = place_of(&turn.key);
@@ -55,7 +56,8 @@ pub(super) fn attribute(
         events.extend(store.events_within(id, window)?.values().filter_map(Event::of));
     }
     let missing = window_missing(turn, &spans);
-    if let Some(profile) = live.filter(|_| !missing.is_empty() || events.is_empty()) {
+    if let Some(args) = live.filter(|_| !missing.is_empty() || events.is_empty()) {
+        let profile = args.profile.as_deref();
         let asked = crate::live::lookup(settings, profile, account, region.unwrap_or(HOME), window, &names.asked());
         match asked {
             Ok(found) => {
