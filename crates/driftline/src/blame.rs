@@ -114,16 +114,26 @@ pub(crate) struct Act {
 pub(crate) fn run(settings: &Settings, args: &BlameArgs) -> CommandResult<()> {
     let store = Store::open(&settings.store)?;
     let id = resolve(&store, &args.resource)?;
-    let mut blame = changes(settings, &store, &id, args.baseline.as_deref(), args.all)?;
-    attribute(settings, &store, &mut blame, args.live.then_some(args))?;
+    let blame = ask(settings, &store, &id, args.baseline.as_deref(), args.all, args.live.then_some(args))?;
     settings.printer.print(&show::Told { settings, blame })
 }
 
 /// Who changed a resource since the baseline, by what is stored. The id is a whole one.
-#[expect(dead_code, reason = "for the page of a resource and for other programs")]
+#[allow(dead_code, reason = "for the page of a resource and for other programs, which are built apart")]
 pub(crate) fn of(settings: &Settings, store: &Store, id: &str) -> CommandResult<Blame> {
-    let mut blame = changes(settings, store, id, None, false)?;
-    attribute(settings, store, &mut blame, None)?;
+    ask(settings, store, id, None, false, None)
+}
+
+fn ask(
+    settings: &Settings,
+    store: &Store,
+    id: &str,
+    baseline: Option<&str>,
+    all: bool,
+    live: Option<&BlameArgs>,
+) -> CommandResult<Blame> {
+    let mut blame = changes(settings, store, id, baseline, all)?;
+    attribute(settings, store, &mut blame, live)?;
     Ok(blame)
 }
 

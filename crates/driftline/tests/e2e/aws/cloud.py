@@ -177,5 +177,15 @@ def upload(name, *pairs):
     return len(pairs) // 2
 
 
-VERBS = {verb.__name__: verb for verb in [bucket, upload, deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
+def narrow(subscription, queue):
+    """A subscription that lets less through, and a function whose failures go somewhere."""
+    policy = json.dumps({"kind": ["order"]})
+    client("sns").set_subscription_attributes(SubscriptionArn=subscription, AttributeName="FilterPolicy", AttributeValue=policy)
+    arn = client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    destination = {"OnFailure": {"Destination": arn}}
+    client("lambda").put_function_event_invoke_config(FunctionName="orders", DestinationConfig=destination)
+    return {"queue": arn}
+
+
+VERBS = {verb.__name__: verb for verb in [bucket, upload, narrow, deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))
