@@ -26,7 +26,7 @@ const fn operation(
     wire: Wire,
     given: &'static [(&'static str, Given)],
 ) -> Operation {
-    Operation { service, name, wire, given, action: None, lists: &["Topics", "Subscriptions"] }
+    Operation { service, name, wire, given, action: None, lists: &["Topics", "Subscriptions", "Attributes"] }
 }
 
 const BUSES: Operation = operation("events", "ListEventBuses", EVENTS, HUNDRED);
@@ -199,17 +199,8 @@ async fn subscriptions(here: &Here) -> Listed {
 
 /// A map as the query protocol writes it: a list of entries with `key` and `value`.
 fn entries(answer: &Value) -> Value {
-    let entries = match at(answer, "Attributes") {
-        Some(Value::Array(entries)) => entries.iter().collect(),
-        Some(Value::Object(members)) => match members.get("entry") {
-            Some(Value::Array(entries)) => entries.iter().collect(),
-            Some(one) => vec![one],
-            None => Vec::new(),
-        },
-        _ => Vec::new(),
-    };
-    let pair = |entry: &&Value| Some((text_at(entry, "key")?.to_owned(), entry.get("value")?.clone()));
-    Value::Object(entries.iter().filter_map(pair).collect())
+    let pair = |entry: &Value| Some((text_at(entry, "key")?.to_owned(), entry.get("value")?.clone()));
+    Value::Object(all(answer, "Attributes/*").into_iter().filter_map(pair).collect())
 }
 
 /// Where functions send the results of asynchronous calls.
@@ -484,6 +475,8 @@ mod tests {
         ] {
             assert_eq!(thing(arn), expected);
         }
+        let attributes = json!({"Attributes": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}, {"key": "c"}]});
+        assert_eq!(entries(&attributes), json!({"a": "1", "b": "2"}));
         assert_eq!(node_type("events", "event-bus/b"), "EventBridgeBus");
         assert_eq!(node_type("events", "rule/b"), "Unknown");
     }

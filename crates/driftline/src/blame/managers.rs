@@ -47,12 +47,17 @@ pub(super) fn attribute(store: &Store, turn: &mut Turn) -> CommandResult<()> {
         let in_window = manager.at.zip(window).is_some_and(|(at, window)| is_within(at, window));
         let (certainty, why) = match (owned.is_empty(), in_window) {
             (false, true) => (Certainty::Certain, format!("it owns {} and wrote in that time", owned.join(", "))),
+            // What is written through a part with an API of its own, such as `scale`, may have no time.
+            (false, false) if manager.at.is_none() => {
+                (Certainty::Likely, format!("it owns {}; when it wrote is not recorded", owned.join(", ")))
+            }
             (false, false) => (Certainty::Likely, format!("it owns {}", owned.join(", "))),
             // A field that is gone has no owner any more.
             (true, true) => (Certainty::Possible, "it wrote the object in that time".to_owned()),
             (true, false) => continue,
         };
-        let Some(at) = manager.at else { continue };
+        // It had written when it was observed; that is all that is known then.
+        let at = manager.at.unwrap_or(turn.to);
         let part = manager.subresource.map(|part| format!(" of its {part}")).unwrap_or_default();
         acts.push(Act {
             at,

@@ -77,10 +77,10 @@ fn an_untouched_cluster_does_not_drift_and_what_is_changed_does() {
     let login = resource(&report, &format!("secret/{namespace}/login"));
     assert_eq!(paths(login), ["/data/password"]);
 
-    // The API server knows who wrote the field.
+    // The API server knows who wrote the field, though of a scale not when.
     let blame = sandbox.json(["blame", &format!("deployment.apps/{namespace}/web")]);
     let act = &blame["changes"][0]["acts"][0];
-    assert_eq!((&act["certainty"], &act["who"]), (&json!("certain"), &json!("the field manager kubectl")), "{blame:#}");
+    assert_eq!((&act["certainty"], &act["who"]), (&json!("likely"), &json!("the field manager kubectl")), "{blame:#}");
     assert_eq!((&act["what"], &act["how"]), (&json!("Update of its scale"), &json!("kubectl")));
 
     // Neither the text nor its base64 form is anywhere.
