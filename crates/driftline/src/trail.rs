@@ -21,6 +21,7 @@ const OBSERVER: &str = "cloudtrail";
 
 /// How far back a place is looked at of which nothing is known. CloudTrail answers two calls a second with fifty events
 /// each: all of its ninety days can take hours.
+#[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS goes on from somewhere"))]
 pub(crate) const FIRST: SignedDuration = SignedDuration::from_hours(24 * 7);
 
 /// CloudTrail has an event at hand within this time, on average.
@@ -123,6 +124,7 @@ pub(crate) struct Times {
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
     /// By scope, the end of what is known.
+    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS goes on from somewhere"))]
     pub known_until: BTreeMap<String, Timestamp>,
 }
 
