@@ -191,11 +191,12 @@ impl Reply {
         Error {
             kind: Kind::Malformed,
             code: None,
-            message: format!("the answer cannot be read: {why} ({start})"),
+            message: format!("the answer cannot be read: {why} ({start})").into(),
             service: self.service.as_str().into(),
             operation: self.operation.as_str().into(),
             request_id: self.header("x-amzn-requestid").map(Box::from),
             retry_after: None,
+            region: None,
         }
     }
 }

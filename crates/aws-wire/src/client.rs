@@ -296,7 +296,7 @@ impl Client {
             let response = shared.connector.call(request).await.map_err(|error| {
                 let text = with_causes(&error);
                 let kind = if error.is_timeout() { Kind::Timeout } else { Kind::Unreachable };
-                let code = text.contains("dns error").then(|| "dns".to_owned());
+                let code = text.contains("dns error").then(|| "dns".into());
                 Error { code, ..fail(kind, format!("no answer from {base}: {text}")) }
             })?;
             let status = response.status().as_u16();
@@ -317,7 +317,8 @@ impl Client {
             return Ok(Reply { status, headers, body, service, operation });
         }
         let trusted = self.identity.is_trusted();
-        let mut error = from_response(call.service, call.operation, status, &headers, &body, trusted);
+        let now = aws_smithy_types::DateTime::from(shared.time.now()).secs();
+        let mut error = from_response(call.service, call.operation, status, &headers, &body, trusted, now);
         if (200..400).contains(&status) {
             // A page of a proxy or a portal in between, or a redirect: whatever it is, it is not the service.
             error.kind = Kind::Unavailable;

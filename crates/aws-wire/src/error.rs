@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
 use serde_json::Value;
 
 use crate::call::header;
@@ -38,12 +40,14 @@ pub enum Kind {
 pub struct Error {
     pub kind: Kind,
     /// The service's own word: `ThrottlingException`, `NoSuchBucket`.
-    pub code: Option<String>,
-    pub message: String,
+    pub code: Option<Box<str>>,
+    pub message: Box<str>,
     pub service: Box<str>,
     pub operation: Box<str>,
     pub request_id: Option<Box<str>>,
     pub retry_after: Option<Duration>,
+    /// Where to ask instead: S3 says in which region a bucket is.
+    pub region: Option<Box<str>>,
 }
 
 impl Error {
@@ -51,11 +55,12 @@ impl Error {
         Self {
             kind,
             code: None,
-            message: message.into(),
+            message: message.into().into_boxed_str(),
             service: service.into(),
             operation: operation.into(),
             request_id: None,
             retry_after: None,
+            region: None,
         }
     }
 }
@@ -81,7 +86,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Reads a refusal in whatever dialect it is. `trusted` says that the same credentials were accepted elsewhere.
+/// Reads a refusal in whatever dialect it is. `trusted` says that the same credentials were accepted elsewhere; `now` is
+/// the time in seconds since 1970.
 pub(crate) fn from_response(
     service: &str,
     operation: &str,
@@ -89,6 +95,7 @@ pub(crate) fn from_response(
     headers: &[(String, String)],
     body: &[u8],
     trusted: bool,
+    now: i64,
 ) -> Error {
     let said = Said::read(headers, body);
     let kind = kind_of(status, said.code.as_deref(), trusted);
@@ -101,15 +108,16 @@ pub(crate) fn from_response(
         .find_map(|name| header(headers, name))
         .map(Box::from)
         .or_else(|| said.request_id.map(Box::from));
-    let retry_after = retry_after(headers);
+    let retry_after = retry_after(headers, now);
     Error {
         kind,
-        code: said.code,
-        message,
+        code: said.code.map(Box::from),
+        message: message.into(),
         service: service.into(),
         operation: operation.into(),
         request_id,
         retry_after,
+        region: header(headers, "x-amz-bucket-region").map(Box::from).or(said.region.map(Box::from)),
     }
 }
 
@@ -118,6 +126,7 @@ struct Said {
     code: Option<String>,
     message: Option<String>,
     request_id: Option<String>,
+    region: Option<String>,
     is_html: bool,
 }
 
@@ -135,6 +144,7 @@ impl Said {
                 let text = |name| error.child(name).map(|found| found.text.trim().to_owned());
                 said.code = text("Code");
                 said.message = text("Message");
+                said.region = text("Region");
                 said.request_id = xml.find("RequestId").or_else(|| xml.find("RequestID")).map(|id| id.text.clone());
             }
         }
@@ -226,6 +236,11 @@ pub(crate) fn is_unknown_operation(code: &str) -> bool {
     UNKNOWN_OPERATION.contains(&code)
 }
 
+/// What S3 says of a bucket that is in another region.
+pub(crate) fn is_redirect(code: &str) -> bool {
+    ["PermanentRedirect", "TemporaryRedirect", "Redirect"].contains(&code)
+}
+
 /// Whether a refusal may be due to this machine's clock.
 pub(crate) fn is_skew(code: &str) -> bool {
     ["RequestTimeTooSkewed", "RequestExpired", "InvalidSignatureException", "SignatureDoesNotMatch", "AuthFailure"]
@@ -282,12 +297,20 @@ fn kind_of(status: u16, code: Option<&str>, trusted: bool) -> Kind {
     }
 }
 
-/// Seconds in `Retry-After`, milliseconds in `x-amz-retry-after`. A date there is left to the back-off.
-fn retry_after(headers: &[(String, String)]) -> Option<Duration> {
+/// Seconds or a date in `Retry-After`, milliseconds in `x-amz-retry-after`.
+fn retry_after(headers: &[(String, String)], now: i64) -> Option<Duration> {
     let number = |name| header(headers, name).and_then(|text| text.trim().parse::<f64>().ok());
     let millis = number("x-amz-retry-after").map(|millis| millis / 1000.0);
-    let seconds = millis.or_else(|| number("retry-after"))?;
-    Duration::try_from_secs_f64(seconds).ok()
+    if let Some(seconds) = millis.or_else(|| number("retry-after")) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = |name| {
+        let text = header(headers, name)?.trim();
+        DateTime::from_str(text, Format::HttpDate).ok().map(|date| date.secs())
+    };
+    // By the clock of whoever asks to wait; ours may be wrong.
+    let seconds = date("retry-after")?.saturating_sub(date("date").unwrap_or(now));
+    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -296,7 +319,7 @@ mod tests {
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str, trusted: bool) -> Error {
         let headers: Vec<_> = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        from_response("svc", "Op", status, &headers, body.as_bytes(), trusted)
+        from_response("svc", "Op", status, &headers, body.as_bytes(), trusted, 1_767_225_600)
     }
 
     #[test]
@@ -314,7 +337,7 @@ mod tests {
         assert_eq!(read(404, &[], s3, true).kind, Kind::NotFound);
         let json = r#"{"__type":"com.amazonaws.events#ResourceNotFoundException","message":"no bus"}"#;
         let error = read(400, &[("x-amzn-requestid", "r-3")], json, true);
-        assert_eq!((error.kind, error.message.as_str()), (Kind::NotFound, "no bus"));
+        assert_eq!((error.kind, &*error.message), (Kind::NotFound, "no bus"));
         assert_eq!(error.to_string(), "svc Op: ResourceNotFoundException: no bus (request r-3)");
         let rest =
             read(429, &[("x-amzn-ErrorType", "TooManyRequestsException:http://x/")], r#"{"Message":"Rate"}"#, true);
@@ -365,5 +388,12 @@ mod tests {
         let both = [("retry-after", "3"), ("x-amz-retry-after", "1500")];
         assert_eq!(read(503, &both, "", true).retry_after, Some(Duration::from_millis(1500)));
         assert_eq!(read(503, &[("retry-after", "-1")], "", true).retry_after, None);
+        let dated = |headers: &[(&str, &str)]| read(503, headers, "", true).retry_after;
+        let until = ("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT");
+        assert_eq!(dated(&[until]), Some(Duration::from_secs(30)), "by our clock");
+        let theirs = ("date", "Thu, 01 Jan 2026 00:00:25 GMT");
+        assert_eq!(dated(&[until, theirs]), Some(Duration::from_secs(5)), "by theirs, if they say");
+        assert_eq!(dated(&[("retry-after", "Wed, 31 Dec 2025 23:00:00 GMT")]), Some(Duration::ZERO), "it is over");
+        assert_eq!(dated(&[("retry-after", "soon")]), None);
     }
 }

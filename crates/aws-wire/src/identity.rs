@@ -121,7 +121,7 @@ async fn assume(parent: &Client, role: &Role) -> Result<Credentials, Error> {
     let call = Call::query("sts", "2011-06-15", "AssumeRole", form);
     // Boxed, for assuming a role is itself a call with credentials.
     let reply = Box::pin(parent.call(&call)).await.map_err(|mut error| {
-        error.message = format!("cannot assume {}: {}", role.arn, error.message);
+        error.message = format!("cannot assume {}: {}", role.arn, error.message).into();
         error
     })?;
     let xml = reply.xml()?;

@@ -49,8 +49,11 @@ fn may_pass(error: &Error) -> bool {
         Kind::Throttled | Kind::Timeout => true,
         // A name that does not resolve will not resolve in a second; a broken connection may be made again.
         Kind::Unreachable => error.code.as_deref() != Some("dns"),
-        // An operation that the server says it does not have stays away.
-        Kind::Unavailable => error.code.as_deref().is_none_or(|code| !crate::error::is_unknown_operation(code)),
+        // An operation that the server says it does not have stays away, and what is elsewhere stays there.
+        Kind::Unavailable => {
+            let stays = |code| crate::error::is_unknown_operation(code) || crate::error::is_redirect(code);
+            !error.code.as_deref().is_some_and(stays)
+        }
         _ => false,
     }
 }

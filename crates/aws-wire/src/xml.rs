@@ -114,15 +114,18 @@ impl Element {
             Value::String(self.text.clone())
         } else {
             let mut object = Map::new();
+            // Not said to be lists, and lists all the same.
+            let mut turned: Vec<&str> = Vec::new();
             for child in &self.children {
                 let value = child.value(lists, path);
                 path.push(&child.name);
                 let repeats = names(lists, path) && !child.wraps_its_items();
                 path.pop();
                 match object.get_mut(&child.name) {
-                    Some(Value::Array(items)) if repeats => items.push(value),
-                    // Not said to be a list, but it is one: losing an item would be worse than an unexpected shape.
+                    Some(Value::Array(items)) if repeats || turned.contains(&child.name.as_str()) => items.push(value),
+                    // Losing an item would be worse than an unexpected shape.
                     Some(first) if !repeats => {
+                        turned.push(&child.name);
                         let first = std::mem::take(first);
                         object.insert(child.name.clone(), Value::Array(vec![first, value]));
                     }
@@ -212,6 +215,8 @@ mod tests {
         );
         assert_eq!(two.to_json(&["Contents"])["Contents"].as_array().map(Vec::len), Some(2));
         assert_eq!(two.to_json(&[])["Contents"].as_array().map(Vec::len), Some(2), "no item is ever lost");
+        let many = parse("<L><x/><a>1</a><a>2</a><a>3</a><a>4</a></L>");
+        assert_eq!(many.to_json(&[])["a"], json!(["1", "2", "3", "4"]), "nor nested");
     }
 
     #[test]

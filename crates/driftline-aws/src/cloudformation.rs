@@ -1,6 +1,7 @@
 //! cloudformation: the stacks of a region, and of each what it declares and what it made.
 
-use driftline_core::{SourceName, Value as Canonical};
+use driftline_core::coverage::EVERY;
+use driftline_core::{Coverage, Extent, Outcome, Problem, SourceName, Value as Canonical};
 use driftline_sources::aws::resource_key;
 use driftline_sources::normalize::{Document, Found, Listing, Model, NormalizeError};
 use futures_util::stream::{self, StreamExt};
@@ -47,7 +48,7 @@ pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Vec<Pass
         pages(client, &EXPORTS, Some(&PAGES), "Exports/*", &[], ""),
     )
     .await;
-    let exports = &exports.items;
+    let (exports, unlisted) = (&exports.items, exports.partial);
     let there = |stack: &&Value| text_at(stack, "StackStatus") != Some("DELETE_COMPLETE");
     let declared = stream::iter(stacks.items.iter().filter(there).map(|stack| async move {
         let name = text_at(stack, "StackName").unwrap_or_default();
@@ -68,16 +69,23 @@ pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Vec<Pass
     covered.add(STACK, here.place(STACK), stacks.outcome());
     recover(&mut listing, &covered, BASIS);
     add_problems(&mut listing, stacks.problems.clone());
+    if let Some(reason) = &unlisted {
+        let message = format!("{reason}; what stacks import from others is not resolved");
+        add_problems(&mut listing, vec![Problem { about: "exports".into(), message }]);
+    }
     let mut passes = Vec::new();
     for (name, pass) in declared {
-        match pass {
-            Ok(pass) => passes.push(pass),
-            // One stack that cannot be read is no reason to lose the others.
-            Err(message) => add_problems(
-                &mut listing,
-                vec![driftline_core::Problem { about: name.to_owned(), message: format!("not observed: {message}") }],
-            ),
-        }
+        // One stack that cannot be read is no reason to lose the others, and none to call what it declares gone.
+        passes.push(pass.unwrap_or_else(|reason| {
+            let message = format!("not observed: {reason}");
+            add_problems(&mut listing, vec![Problem { about: name.to_owned(), message }]);
+            let mut unread = Coverage::new();
+            let everything = Extent { kind: EVERY.into(), place: EVERY.into() };
+            unread.record(everything, Outcome::Partial { reason });
+            let mut listing = Listing::of_nothing(unread);
+            listing.taken_at = Some(here.taken_at);
+            Pass { part: Some(part(name)), scope: here.scope(), listing }
+        }));
     }
     passes.insert(0, Pass { part: None, scope: here.scope(), listing });
     Ok(passes)

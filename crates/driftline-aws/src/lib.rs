@@ -4,8 +4,10 @@
 //! that one normalizer makes the keys and properties, whoever asked AWS.
 
 pub mod accounts;
+pub mod bucket;
 mod cloud_control;
 mod cloudformation;
+pub mod cloudtrail;
 mod config;
 mod dns;
 mod make;

@@ -5,6 +5,7 @@ use driftline_sources::normalize::{Model, NormalizeError};
 use futures_util::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
+use crate::cloudtrail::{self, Events};
 use crate::pass::{Covered, Here, Pass, normalized_text};
 use crate::row::{Operation, Row};
 use crate::run::{Written, outcome, row};
@@ -20,6 +21,7 @@ pub enum Observer {
     EventTopology,
     CloudFormation,
     CloudControl,
+    CloudTrail,
 }
 
 /// What is asked for, besides where.
@@ -29,6 +31,8 @@ pub struct Asked {
     pub types: Vec<String>,
     /// Of inventory: a broad listing of an index instead of each type's own.
     pub scan: Option<Index>,
+    /// Of cloudtrail: which events.
+    pub events: Events,
 }
 
 /// What an observer does in one place at once: its result is one version of a stream, or of several.
@@ -40,7 +44,7 @@ pub enum Unit {
 }
 
 impl Observer {
-    pub const ALL: [Observer; 7] = [
+    pub const ALL: [Observer; 8] = [
         Observer::Adopt,
         Observer::Inventory,
         Observer::Config,
@@ -48,6 +52,7 @@ impl Observer {
         Observer::EventTopology,
         Observer::CloudFormation,
         Observer::CloudControl,
+        Observer::CloudTrail,
     ];
 
     pub fn name(self) -> &'static str {
@@ -59,6 +64,7 @@ impl Observer {
             Observer::EventTopology => "event-topology",
             Observer::CloudFormation => "cloudformation",
             Observer::CloudControl => "cloud-control",
+            Observer::CloudTrail => "cloudtrail",
         }
     }
 
@@ -123,6 +129,7 @@ impl Observer {
             Observer::EventTopology => topology::OPERATIONS.to_vec(),
             Observer::CloudFormation => cloudformation::OPERATIONS.to_vec(),
             Observer::CloudControl => cloud_control::OPERATIONS.to_vec(),
+            Observer::CloudTrail => cloudtrail::OPERATIONS.to_vec(),
         }
     }
 
@@ -142,6 +149,7 @@ impl Observer {
                 cloud_control::observe(here, &all).await
             }
             Observer::CloudControl => cloud_control::observe(here, &asked.types).await,
+            Observer::CloudTrail => cloudtrail::observe(here, &asked.events).await?,
         };
         // A broad listing is another listing of the same things, so it is another stream.
         let scope = match asked.scan.filter(|_| self == Observer::Inventory) {

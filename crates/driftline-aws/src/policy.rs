@@ -41,13 +41,13 @@ mod tests {
         assert!(all.contains("cloudformation:GetResource") && !all.contains("ec2:DescribeRegions"));
         for action in &all {
             let verb = action.split(':').nth(1).unwrap_or_default();
-            assert!(["Get", "List", "Describe"].iter().any(|start| verb.starts_with(start)), "{action}");
+            assert!(["Get", "List", "Describe", "Lookup"].iter().any(|start| verb.starts_with(start)), "{action}");
         }
     }
 
     #[test]
     fn a_policy_has_what_was_asked_for_and_no_more() {
-        let asked = Asked { types: vec!["AWS::SQS::Queue".into()], scan: None };
+        let asked = Asked { types: vec!["AWS::SQS::Queue".into()], ..Asked::default() };
         let reach = Reach { all_regions: true, organization: true, ..Reach::default() };
         let some = actions([(Observer::Inventory, &asked)], &reach);
         let expected = [

@@ -99,7 +99,7 @@ pub async fn pages(
 }
 
 /// Hands over the answers of a listing one by one, and says why there are no more if there should be.
-async fn each_page(
+pub(crate) async fn each_page(
     client: &Client,
     operation: &Operation,
     paging: Option<&Paging>,
@@ -116,22 +116,32 @@ async fn each_page(
             Err(error) => return Some(reason(&error, operation)),
         };
         take(&answer);
-        let paging = paging?;
-        let says_more = paging.more.map(|path| at(&answer, path).is_some_and(|more| *more == true || *more == "true"));
-        token = paging
-            .tokens
-            .iter()
-            .filter_map(|(sent, received)| Some(((*sent).to_owned(), at(&answer, received)?.clone())))
-            .collect();
-        let cut = |why: &str| Some(format!("page cut: {} {} {why}", operation.service, operation.name));
-        match (says_more, token.is_empty()) {
-            (Some(false), _) | (None, true) => return None,
-            (Some(true), true) => return cut("says that there is more, and not where"),
-            (_, false) => {}
+        match next_page(paging?, &answer, &mut seen) {
+            Ok(Some(next)) => token = next,
+            Ok(None) => return None,
+            Err(why) => return Some(format!("page cut: {} {} {why}", operation.service, operation.name)),
         }
-        if !seen.insert(token.iter().map(|(_, value)| value.to_string()).collect()) {
-            return cut("handed out a page token twice");
-        }
+    }
+}
+
+/// What the next page is asked for with, if there is one; or why it cannot be. `seen` has every token so far: one that
+/// comes twice would go on for ever.
+fn next_page(
+    paging: &Paging,
+    answer: &Value,
+    seen: &mut BTreeSet<Vec<String>>,
+) -> Result<Option<Vec<(String, Value)>>, &'static str> {
+    let says_more = paging.more.map(|path| at(answer, path).is_some_and(|more| *more == true || *more == "true"));
+    let sent = |(sent, received): &(&str, &str)| Some(((*sent).to_owned(), at(answer, received)?.clone()));
+    let token: Vec<(String, Value)> = paging.tokens.iter().filter_map(sent).collect();
+    match (says_more, token.is_empty()) {
+        (Some(false), _) | (None, true) => return Ok(None),
+        (Some(true), true) => return Err("says that there is more, and not where"),
+        (_, false) => {}
+    }
+    match seen.insert(token.iter().map(|(_, value)| value.to_string()).collect()) {
+        true => Ok(Some(token)),
+        false => Err("handed out a page token twice"),
     }
 }
 
@@ -312,6 +322,29 @@ mod tests {
         assert_eq!(reason(&error, &QUEUES), "access denied: sqs:ListQueues is not allowed");
         let page = Error::of(Kind::Unavailable, "sqs", "ListQueues", "a web page");
         assert!(reason(&page, &QUEUES).starts_with("unavailable: sqs ListQueues"));
+    }
+
+    #[test]
+    fn pages_end_where_there_is_no_more_and_never_go_round() {
+        const PLAIN: Paging = Paging { tokens: &[("NextToken", "Next")], more: None };
+        const TOLD: Paging =
+            Paging { tokens: &[("Name", "NextName"), ("Type", "NextType")], more: Some("IsTruncated") };
+        let token = |name: &str, value: &str| (name.to_owned(), Value::from(value));
+        let mut seen = BTreeSet::new();
+        let mut next = |paging: &Paging, answer: Value| next_page(paging, &answer, &mut seen);
+        assert_eq!(next(&PLAIN, json!({"Next": "a"})), Ok(Some(vec![token("NextToken", "a")])));
+        assert_eq!(next(&PLAIN, json!({"Next": "b"})), Ok(Some(vec![token("NextToken", "b")])));
+        assert_eq!(next(&PLAIN, json!({"Next": "a"})), Err("handed out a page token twice"), "not only the last one");
+        for end in [json!({}), json!({"Next": null}), json!({"Next": ""})] {
+            assert_eq!(next(&PLAIN, end), Ok(None));
+        }
+        let both = json!({"IsTruncated": "true", "NextName": "n", "NextType": "A"});
+        assert_eq!(next(&TOLD, both.clone()), Ok(Some(vec![token("Name", "n"), token("Type", "A")])));
+        let other = json!({"IsTruncated": true, "NextName": "n", "NextType": "MX"});
+        assert!(next(&TOLD, other).is_ok_and(|found| found.is_some()), "one of two parts may be the same");
+        assert_eq!(next(&TOLD, both), Err("handed out a page token twice"));
+        assert_eq!(next(&TOLD, json!({"IsTruncated": true})), Err("says that there is more, and not where"));
+        assert_eq!(next(&TOLD, json!({"IsTruncated": "false", "NextName": "x"})), Ok(None));
     }
 
     #[test]

@@ -26,7 +26,7 @@ const fn operation(
     wire: Wire,
     given: &'static [(&'static str, Given)],
 ) -> Operation {
-    Operation { service, name, wire, given, action: None, lists: &["Topics", "Subscriptions"] }
+    Operation { service, name, wire, given, action: None, lists: &["Topics", "Subscriptions", "Attributes"] }
 }
 
 const BUSES: Operation = operation("events", "ListEventBuses", EVENTS, HUNDRED);
@@ -44,16 +44,33 @@ const MAPPINGS: Operation = operation(
     &[("MaxItems", Given::Number(100))],
 );
 
-pub(crate) const OPERATIONS: &[Operation] = &[BUSES, RULES, TARGETS, TOPICS, SUBSCRIPTIONS, QUEUES, QUEUE, MAPPINGS];
+/// What a subscription lets through, and where what it cannot deliver goes.
+const SUBSCRIPTION: Operation = operation("sns", "GetSubscriptionAttributes", SNS, &[]);
+const FUNCTIONS: Operation = operation(
+    "lambda",
+    "ListFunctions",
+    Wire::RestJson { path: "/2015-03-31/functions/" },
+    &[("MaxItems", Given::Number(50))],
+);
+/// Where the results of asynchronous calls go, of a function and of its versions and aliases.
+const INVOCATIONS: Operation = operation(
+    "lambda",
+    "ListFunctionEventInvokeConfigs",
+    Wire::RestJson { path: "/2019-09-25/functions/{}/event-invoke-config/list" },
+    &[("MaxItems", Given::Number(50))],
+);
+
+pub(crate) const OPERATIONS: &[Operation] =
+    &[BUSES, RULES, TARGETS, TOPICS, SUBSCRIPTIONS, SUBSCRIPTION, QUEUES, QUEUE, MAPPINGS, FUNCTIONS, INVOCATIONS];
 
 const SIDE_BY_SIDE: usize = 32;
 
 pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Listing, NormalizeError> {
     let client = &here.client;
-    let (rules, topics, subscriptions, queues, mappings) = futures_util::future::join5(
-        rules(here),
+    let ((rules, destinations), topics, subscriptions, queues, mappings) = futures_util::future::join5(
+        futures_util::future::join(rules(here), destinations(here)),
         pages(client, &TOPICS, Some(&NEXT_TOKEN), "Topics/*", &[], ""),
-        pages(client, &SUBSCRIPTIONS, Some(&NEXT_TOKEN), "Subscriptions/*", &[], ""),
+        subscriptions(here),
         queues(here),
         pages(client, &MAPPINGS, Some(&MARKER), "EventSourceMappings/*", &[], ""),
     )
@@ -73,6 +90,9 @@ pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Listing,
     for mapping in &mappings.items {
         graph.take_mapping(mapping);
     }
+    for destination in &destinations.items {
+        graph.take_destinations(destination);
+    }
     // A node is what leads out of it, too: one whose edges were not all read would look changed.
     if subscriptions.partial.is_some() {
         graph.nodes.retain(|_, node| node["type"] != "SNSTopic");
@@ -80,7 +100,7 @@ pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Listing,
     if queues.partial.is_some() {
         graph.nodes.retain(|id, node| node["type"] != "SQSQueue" || read.contains(id.as_str()));
     }
-    if mappings.partial.is_some() {
+    if mappings.partial.is_some() || destinations.partial.is_some() {
         let untouched = ["EventBridgeRule", "EventBridgeBus", "SNSTopic", "ExternalEndpoint"];
         graph.nodes.retain(|_, node| node["type"].as_str().is_some_and(|kind| untouched.contains(&kind)));
     }
@@ -89,7 +109,7 @@ pub(crate) async fn observe(here: &Here, source: &SourceName) -> Result<Listing,
     let mut covered = Covered::default();
     let rules_reason = rules.listed.partial.clone();
     let topics_reason = first(&[&topics.partial, &subscriptions.partial]);
-    let queues_reason = first(&[&queues.partial, &mappings.partial]);
+    let queues_reason = first(&[&queues.partial, &mappings.partial, &destinations.partial]);
     covered.add("AWS::Events::Rule", &place, outcome(rules_reason.as_deref()));
     covered.add("AWS::Events::EventBus", &place, outcome(rules.buses.as_deref()));
     covered.add("AWS::SNS::Topic", &place, outcome(topics_reason.as_deref()));
@@ -146,6 +166,60 @@ async fn rules(here: &Here) -> Rules {
         }
     }
     Rules { listed, buses: buses.partial, names: buses.items }
+}
+
+/// Subscriptions with their attributes. One that nobody has confirmed has neither a name nor attributes yet.
+async fn subscriptions(here: &Here) -> Listed {
+    let client = &here.client;
+    let mut listed = pages(client, &SUBSCRIPTIONS, Some(&NEXT_TOKEN), "Subscriptions/*", &[], "").await;
+    let asked = stream::iter(std::mem::take(&mut listed.items).into_iter().map(|mut subscription| async move {
+        let arn = text_at(&subscription, "SubscriptionArn").unwrap_or_default().to_owned();
+        if !driftline_sources::aws::is_arn(&arn) {
+            return Ok(Some(subscription));
+        }
+        match ask(client, &SUBSCRIPTION, &[("SubscriptionArn".to_owned(), Value::from(arn))], "").await {
+            Ok(answer) => {
+                subscription["Attributes"] = entries(&answer);
+                Ok(Some(subscription))
+            }
+            // It was deleted after it was listed.
+            Err(error) if error.kind == aws_wire::Kind::NotFound => Ok(None),
+            Err(error) => Err(reason(&error, &SUBSCRIPTION)),
+        }
+    }));
+    let mut asked = asked.buffered(SIDE_BY_SIDE);
+    while let Some(subscription) = asked.next().await {
+        match subscription {
+            Ok(subscription) => listed.items.extend(subscription),
+            Err(reason) => listed.cut(reason),
+        }
+    }
+    listed
+}
+
+/// A map as the query protocol writes it: a list of entries with `key` and `value`.
+fn entries(answer: &Value) -> Value {
+    let pair = |entry: &Value| Some((text_at(entry, "key")?.to_owned(), entry.get("value")?.clone()));
+    Value::Object(all(answer, "Attributes/*").into_iter().filter_map(pair).collect())
+}
+
+/// Where functions send the results of asynchronous calls.
+async fn destinations(here: &Here) -> Listed {
+    let client = &here.client;
+    let functions = pages(client, &FUNCTIONS, Some(&MARKER), "Functions/*", &[], "").await;
+    let mut listed = Listed { partial: functions.partial, ..Listed::default() };
+    let names: Vec<&str> = functions.items.iter().filter_map(|function| text_at(function, "FunctionName")).collect();
+    let asked = stream::iter(names.into_iter().map(|name| async move {
+        pages(client, &INVOCATIONS, Some(&MARKER), "FunctionEventInvokeConfigs/*", &[], name).await
+    }));
+    let mut asked = asked.buffered(SIDE_BY_SIDE);
+    while let Some(found) = asked.next().await {
+        listed.items.extend(found.items);
+        if let Some(reason) = found.partial {
+            listed.cut(reason);
+        }
+    }
+    listed
 }
 
 /// Queues with what their attributes say of where they lead.
@@ -268,7 +342,39 @@ impl<'a> Graph<'a> {
         let internal = driftline_sources::aws::is_arn(endpoint);
         let to = if internal { self.node(endpoint) } else { self.external(protocol, endpoint) };
         let from = self.node(topic);
-        self.edge(&from, &to, "subscription", &json!({"protocol": protocol, "isInternal": internal}));
+        let about = |name: &str| subscription.get("Attributes").and_then(|attributes| at(attributes, name));
+        let mut attributes = json!({"protocol": protocol, "isInternal": internal});
+        // Only what was decided: a subscription without a filter is as it is in documents.
+        if let Some(policy) = about("FilterPolicy") {
+            attributes["filterPolicy"] = document(policy);
+            attributes["filterPolicyScope"] = about("FilterPolicyScope").cloned().unwrap_or_default();
+        }
+        if about("RawMessageDelivery").is_some_and(|raw| *raw == "true") {
+            attributes["rawMessageDelivery"] = json!(true);
+        }
+        self.edge(&from, &to, "subscription", &attributes);
+        let dead = about("RedrivePolicy").map(document);
+        if let Some(dead) = dead.as_ref().and_then(|policy| text_at(policy, "deadLetterTargetArn")) {
+            let dead = self.node(dead);
+            self.edge(&from, &dead, "dlq", &json!({"subscription": to}));
+        }
+    }
+
+    fn take_destinations(&mut self, config: &Value) {
+        let Some(function) = text_at(config, "FunctionArn") else { return };
+        let from = self.node(function);
+        // Of a version or an alias it says which; that of the function itself says `$LATEST`, or nothing.
+        let qualifier = function.splitn(8, ':').nth(7).filter(|qualifier| *qualifier != "$LATEST");
+        for (outcome, kind) in [("OnSuccess", "successDestination"), ("OnFailure", "failureDestination")] {
+            if let Some(to) = text_at(config, &format!("DestinationConfig/{outcome}/Destination")) {
+                let to = self.node(to);
+                let attributes = qualifier.map_or_else(
+                    || json!({"invocation": "asynchronous"}),
+                    |qualifier| json!({"invocation": "asynchronous", "qualifier": qualifier}),
+                );
+                self.edge(&from, &to, kind, &attributes);
+            }
+        }
     }
 
     /// An endpoint outside of AWS, named as the original observer names it.
@@ -369,6 +475,8 @@ mod tests {
         ] {
             assert_eq!(thing(arn), expected);
         }
+        let attributes = json!({"Attributes": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}, {"key": "c"}]});
+        assert_eq!(entries(&attributes), json!({"a": "1", "b": "2"}));
         assert_eq!(node_type("events", "event-bus/b"), "EventBridgeBus");
         assert_eq!(node_type("events", "rule/b"), "Unknown");
     }

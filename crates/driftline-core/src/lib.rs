@@ -27,7 +27,7 @@ pub use compare::{Change, Comparison, Excused, compare};
 pub use coverage::{Coverage, Extent, Outcome};
 pub use key::{KeyRef, Place, ResourceKey};
 pub use name::{BaselineName, NameError, SourceName, StreamId};
-pub use observation::{Header, Observation, Pass, Problem, Resource};
+pub use observation::{Header, Nature, Observation, Pass, Problem, Resource, Span};
 pub use pointer::{Pattern, Pointer};
 pub use rule::{Equivalence, Origin, Rule, RuleBook, RuleKind};
 pub use severity::Severity;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use driftline_core::coverage::{Extent, Outcome};
-use driftline_core::{Coverage, Header, Pattern, Place, Properties, ResourceKey, StreamId, Value};
+use driftline_core::{Coverage, Header, Nature, Pattern, Place, Properties, ResourceKey, StreamId, Value};
 use jiff::Timestamp;
 
 use crate::cloud::Thing;
@@ -137,6 +137,7 @@ impl Ledger {
             observer: Some("driftline operator".into()),
             coverage,
             problems: Vec::new(),
+            nature: Nature::State,
         };
         let mut resources = BTreeMap::new();
         for (entry, sighting) in seen.into_iter().filter(|(entry, _)| objects.contains(entry)) {

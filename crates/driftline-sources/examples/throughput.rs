@@ -47,6 +47,19 @@ fn main() {
     }
 }
 
+/// A record of CloudTrail.
+fn record(at: usize, account: &str) -> Json {
+    json!({
+        "eventVersion": "1.11", "eventID": format!("00000000-0000-4000-8000-{at:012}"),
+        "eventTime": "2026-06-29T10:00:00Z", "eventName": "AuthorizeSecurityGroupIngress",
+        "eventSource": "ec2.amazonaws.com", "awsRegion": "us-east-1", "recipientAccountId": account,
+        "readOnly": false, "managementEvent": true, "sourceIPAddress": "192.0.2.1", "userAgent": "aws-cli/2.15",
+        "userIdentity": {"type": "IAMUser", "arn": format!("arn:aws:iam::{account}:user/u{}", at % 50)},
+        "requestParameters": {"groupId": format!("sg-{at:017x}"), "ipPermissions": {"items": [{"ipProtocol": "tcp"}]}},
+        "responseElements": {"requestId": format!("{at:032x}"), "_return": true},
+    })
+}
+
 /// A true-shaped document of about a size.
 fn document(model: Model, size: usize) -> String {
     let many = |item: &dyn Fn(usize) -> Json| -> Vec<Json> {
@@ -82,6 +95,7 @@ fn document(model: Model, size: usize) -> String {
                 "configRuleName": format!("rule-{}", at % 3), "annotation": null, "evaluatedAt": "2026-06-29T09:00:00Z",
             })),
         }),
+        Model::CloudTrail => json!({ "Records": many(&|at| record(at, account)) }),
         Model::Kubernetes => json!({
             "apiVersion": "v1", "kind": "List", "items": many(&|at| json!({
                 "apiVersion": "v1", "kind": "ConfigMap", "data": {"settings": "a=1"}, "metadata": {

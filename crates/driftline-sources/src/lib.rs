@@ -6,6 +6,7 @@ pub mod adopt;
 pub mod aws;
 pub mod builtin;
 pub mod cloudformation;
+pub mod cloudtrail;
 pub mod common;
 pub mod config;
 pub mod declared;

@@ -7,7 +7,8 @@ use std::fmt;
 use driftline_core::canonical::Encoder;
 use driftline_core::name::ScopeName;
 use driftline_core::{
-    Coverage, Extent, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName, Value,
+    Coverage, Extent, Nature, Outcome, Pattern, Place, Problem, Properties, PropertiesRef, ResourceKey, SourceName,
+    Value,
 };
 use jiff::Timestamp;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
@@ -15,7 +16,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::swamp::Lifecycle;
-use crate::{adopt, cloudformation, config, dns, inventory, kubernetes, swamp, terraform, topology};
+use crate::{adopt, cloudformation, cloudtrail, config, dns, inventory, kubernetes, swamp, terraform, topology};
 
 /// One document as it lies in a file or a datastore.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +59,12 @@ pub enum Model {
     EventTopology,
     Terraform,
     CloudFormation,
+    CloudTrail,
     Kubernetes,
 }
 
 impl Model {
-    pub const ALL: [Model; 8] = [
+    pub const ALL: [Model; 9] = [
         Model::Adopt,
         Model::Inventory,
         Model::Config,
@@ -70,6 +72,7 @@ impl Model {
         Model::EventTopology,
         Model::Terraform,
         Model::CloudFormation,
+        Model::CloudTrail,
         Model::Kubernetes,
     ];
 
@@ -82,6 +85,7 @@ impl Model {
             Model::EventTopology => "event-topology",
             Model::Terraform => "terraform",
             Model::CloudFormation => "cloudformation",
+            Model::CloudTrail => "cloudtrail",
             Model::Kubernetes => "kubernetes",
         }
     }
@@ -96,6 +100,7 @@ impl Model {
             Model::EventTopology => topology::normalize(documents, context),
             Model::Terraform => terraform::normalize(documents, context),
             Model::CloudFormation => cloudformation::normalize(documents, context),
+            Model::CloudTrail => cloudtrail::normalize(documents, context),
             Model::Kubernetes => kubernetes::normalize(documents, context),
         }?;
         finish(documents, listings)
@@ -164,6 +169,7 @@ pub struct Listing {
     pub coverage: Coverage,
     /// In order, each once.
     pub problems: Vec<Problem>,
+    pub nature: Nature,
     pub resources: BTreeMap<ResourceKey, Found>,
     /// How many items the documents had, understood or not.
     pub items: usize,
@@ -184,6 +190,11 @@ pub struct Found {
 impl Found {
     pub fn new(value: &Value, sensitive: Vec<Pattern>) -> Self {
         Self { properties: Properties::new(value), sensitive, from: None }
+    }
+
+    /// The same for properties that are encoded already and have no secrets in them.
+    pub fn encoded(properties: Properties) -> Self {
+        Self { properties, sensitive: Vec::new(), from: None }
     }
 }
 

@@ -8,7 +8,7 @@ use std::io::BufRead;
 
 use driftline_core::canonical::Encoder;
 use driftline_core::{
-    Coverage, Extent, KeyRef, NameError, Outcome, Pattern, Problem, PropertiesRef, SourceName, StreamId,
+    Coverage, Extent, KeyRef, NameError, Nature, Outcome, Pattern, Problem, PropertiesRef, SourceName, Span, StreamId,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -28,6 +28,7 @@ pub struct PlainHeader {
     /// `None` when nothing was said: then no absence is ever a fact.
     pub coverage: Option<Coverage>,
     pub problems: Vec<Problem>,
+    pub nature: Nature,
 }
 
 /// One resource, borrowed from the reader's buffers.
@@ -262,6 +263,10 @@ fn sink_header<S: Sink>(document: Document<'_>, sink: &mut S, lines_before: usiz
     if document.schema != SCHEMA {
         return Err(ReadError::Schema { found: document.schema });
     }
+    if document.nature == NatureForm::State && !document.spans.is_empty() {
+        let message = "`spans` say of which times every event is known, and this is not of events".to_owned();
+        return Err(ReadError::Malformed { line: lines_before + 1, column: 1, message });
+    }
     let source: SourceName = document.source.parse()?;
     let scope = document.scope.map(|scope| scope.parse()).transpose()?;
     let header = PlainHeader {
@@ -270,6 +275,10 @@ fn sink_header<S: Sink>(document: Document<'_>, sink: &mut S, lines_before: usiz
         observer: document.observer,
         coverage: document.coverage.map(|coverage| coverage.0.on_basis(document.basis)),
         problems: document.problems,
+        nature: match document.nature {
+            NatureForm::State => Nature::State,
+            NatureForm::Events => Nature::Events(Span::union(document.spans)),
+        },
     };
     sink.header(header).map_err(|source| ReadError::Sink { place: Whereabouts::Line(lines_before + 1), source })
 }
@@ -286,8 +295,20 @@ struct Document<'a> {
     basis: Option<String>,
     #[serde(default)]
     problems: Vec<Problem>,
+    #[serde(default)]
+    nature: NatureForm,
+    #[serde(default)]
+    spans: Vec<Span>,
     #[serde(borrow)]
     resources: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NatureForm {
+    #[default]
+    State,
+    Events,
 }
 
 /// `"complete"` as a whole, or a list of extents.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use driftline_core::{BaselineName, Problem, StreamId};
+use driftline_core::{BaselineName, Nature, Problem, StreamId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -49,11 +49,39 @@ pub struct Version {
     pub basis: Option<String>,
     #[serde(default)]
     pub(crate) mixed: bool,
+    #[serde(default, skip_serializing_if = "Nature::is_state")]
+    pub nature: Nature,
 }
 
 impl Catalog {
+    /// The streams that tell the state of things. Every question about drift is about these; events are asked for by
+    /// their own name, so that nobody takes them for state by forgetting to ask.
     pub fn streams(&self) -> impl Iterator<Item = (&StreamId, &Stream)> {
+        self.streams.iter().filter(|(_, stream)| !stream.is_events())
+    }
+
+    /// The streams that tell what happened.
+    pub fn event_streams(&self) -> impl Iterator<Item = (&StreamId, &Stream)> {
+        self.streams.iter().filter(|(_, stream)| stream.is_events())
+    }
+
+    /// Both, for what is about the store and not about the world.
+    pub fn all_streams(&self) -> impl Iterator<Item = (&StreamId, &Stream)> {
         self.streams.iter()
+    }
+
+    /// Why a name stands for no stream that tells the state of things.
+    pub fn no_state(&self, named: &StreamId) -> StoreError {
+        let is_named = |id: &StreamId| id == named || (named.scope.is_none() && named.source == id.source);
+        match self.event_streams().any(|(id, _)| is_named(id)) {
+            true => StoreError::Events(named.clone()),
+            false => StoreError::NoSuchStream(named.clone()),
+        }
+    }
+
+    /// Whether there are records that an older program would misunderstand.
+    pub(crate) fn has_events(&self) -> bool {
+        self.event_streams().next().is_some()
     }
 
     pub fn stream(&self, id: &StreamId) -> Result<&Stream, StoreError> {
@@ -148,6 +176,7 @@ impl Catalog {
             digest: record.digest,
             basis: record.basis,
             mixed: record.mixed,
+            nature: record.nature,
         };
         self.streams.entry(record.stream).or_default().versions.insert(version.number, version);
     }
@@ -161,6 +190,11 @@ impl Catalog {
 }
 
 impl Stream {
+    /// Whether it tells what happened, and not how things are.
+    pub fn is_events(&self) -> bool {
+        self.head().is_some_and(|head| !head.nature.is_state())
+    }
+
     pub fn versions(&self) -> impl DoubleEndedIterator<Item = &Version> {
         self.versions.values()
     }

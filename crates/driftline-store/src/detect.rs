@@ -139,8 +139,7 @@ impl Store {
         };
         let pairs = self
             .catalog
-            .streams
-            .iter()
+            .streams()
             .filter_map(|(id, stream)| {
                 let expected = baseline.pins.get(id).copied();
                 Some(Pair { stream: id.clone(), expected, live: live(stream)? })

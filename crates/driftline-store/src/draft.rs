@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use driftline_core::{ContentId, Header, KeyRef, Observation, Place, PropertiesRef, ResourceKey};
+use driftline_core::observation::event_time;
+use driftline_core::{ContentId, Header, KeyRef, Nature, Observation, Place, PropertiesRef, ResourceKey};
 use jiff::Timestamp;
 
 use crate::catalog::{Stream, Version};
@@ -33,6 +34,8 @@ pub struct Committed {
     pub complete_extents: usize,
     pub partial_extents: usize,
     pub bytes: u64,
+    /// Whether it is of events.
+    pub events: bool,
 }
 
 /// An observation that is being compared with the newest version while it comes in.
@@ -96,6 +99,9 @@ impl Store {
     pub fn draft(&mut self, header: Header, reader: Option<String>) -> Result<Draft<'_>, StoreError> {
         self.refresh()?;
         let parent = self.catalog.streams.get(&header.stream).and_then(Stream::head).cloned();
+        if let Some(parent) = &parent {
+            same_nature(&header, parent)?;
+        }
         let state = match &parent {
             Some(parent) => self.state(&self.catalog, &header.stream, parent.number, reader.as_deref())?,
             None => State::default(),
@@ -170,6 +176,10 @@ impl Draft<'_> {
     /// Takes in one resource, and the line it came by (empty if by none). The same key twice is an error that
     /// names both positions, counted from 1.
     pub fn push(&mut self, key: KeyRef<'_>, properties: PropertiesRef<'_>, line: &[u8]) -> Result<(), StoreError> {
+        // Events are read by their time, and forgotten by their age.
+        if !self.header.nature.is_state() && event_time(key.id).is_none() {
+            return Err(StoreError::Timeless { id: key.id.to_owned() });
+        }
         self.count = self.count.checked_add(1).ok_or(StoreError::TooMany)?;
         let hash = hash_key(key);
         let line = if self.reader.is_some() && !line.is_empty() { hash_line(line) } else { NO_LINE };
@@ -356,6 +366,7 @@ impl Draft<'_> {
             basis: self.header.coverage.basis().map(ToOwned::to_owned),
             mixed: false,
             seal_key: seal_key.map(ToOwned::to_owned),
+            nature: self.header.nature.on_top_of(&Nature::Events(Vec::new())),
         })
     }
 
@@ -394,6 +405,7 @@ impl Draft<'_> {
                 store.catalog.stream(&stream)?.head().cloned().ok_or(StoreError::NoSuchStream(stream.clone()))?;
             if head.number != parent.number {
                 checker(&head)?;
+                same_nature(header, &head)?;
                 // Someone else committed to this stream meanwhile: what we saw is now compared with that.
                 let theirs = store.fold(&stream, parent.number, head.number)?;
                 let theirs = theirs.into_iter().map(|(key, (row, _))| (key, row)).collect();
@@ -437,7 +449,7 @@ impl Draft<'_> {
         let mut slots = std::mem::take(&mut self.state.slots);
         for slot in &mut slots {
             // What did not come is not seen; whether it is gone is decided below.
-            slot.seen = slot.met != 0;
+            slot.seen = slot.met != 0 || !self.header.nature.is_state();
         }
         for one in &self.pending {
             match (one.before, places.get(&one.key)) {
@@ -472,7 +484,9 @@ impl Draft<'_> {
         let mut rows = BTreeMap::new();
         // What was there and did not come: gone where we looked at everything, carried over where we did not.
         let slots = &self.state.slots;
-        let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots[at].met == 0).collect();
+        // What happened once stays, whether this pass tells it again or not.
+        let stays = !self.header.nature.is_state();
+        let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots[at].met == 0 && !stays).collect();
         let places: Vec<u32> = missing.iter().map(|&at| slots[at].row).collect();
         let mut gone: Vec<(ResourceKey, usize)> = Vec::new();
         let absence = self.store.absence(&self.header, self.parent.as_ref())?;
@@ -528,6 +542,19 @@ impl Draft<'_> {
     }
 }
 
+/// What happened and how things are cannot be versions of one another.
+fn same_nature(header: &Header, parent: &Version) -> Result<(), StoreError> {
+    let word = |nature: &Nature| if nature.is_state() { "the state of things" } else { "events" };
+    match header.nature.is_state() == parent.nature.is_state() {
+        true => Ok(()),
+        false => Err(StoreError::OtherNature {
+            stream: header.stream.clone(),
+            holds: word(&parent.nature),
+            given: word(&header.nature),
+        }),
+    }
+}
+
 fn slot_of(one: &Pending, row: u32) -> Slot {
     Slot { key: one.key, content: one.content, line: one.line, row, met: 0, seen: true }
 }
@@ -541,5 +568,6 @@ fn committed_summary(record: &VersionRecord) -> Committed {
         complete_extents: record.complete_extents,
         partial_extents: record.partial_extents,
         bytes: record.delta.iter().chain(&record.base).map(|file| file.size).sum(),
+        events: !record.nature.is_state(),
     }
 }

@@ -4,8 +4,12 @@ use driftline_core::{BaselineName, ResourceKey, StreamId};
 use jiff::Timestamp;
 use thiserror::Error;
 
-/// The store format this program writes, and the newest it can read.
-pub const FORMAT: u32 = 1;
+/// The newest store format that this program knows.
+pub const FORMAT: u32 = 2;
+
+/// The format of a record that every program before this one understands. A record has the least format that it takes
+/// to understand it, so that a store without events stays readable for all.
+pub(crate) const PLAIN_FORMAT: u32 = 1;
 
 #[derive(Debug, Error)]
 pub enum StoreError {
@@ -28,6 +32,12 @@ pub enum StoreError {
     Damaged { path: String, reason: String },
     #[error("cannot write a Parquet file")]
     Parquet(#[source] parquet::errors::ParquetError),
+    #[error("`{0}` holds events, and not the state of things: nothing in it can drift")]
+    Events(StreamId),
+    #[error("`{stream}` holds {holds}, and this is an observation of {given}")]
+    OtherNature { stream: StreamId, holds: &'static str, given: &'static str },
+    #[error("the id of the event `{id}` does not begin with its time")]
+    Timeless { id: String },
     #[error("the source `{0}` has no versions in this store")]
     NoSuchStream(StreamId),
     #[error("the source `{stream}` has no version {version}")]

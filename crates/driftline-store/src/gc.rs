@@ -14,7 +14,7 @@ use crate::store::{COVERAGE, PROBES, SEGMENTS, Store, VIEWS, coverage_path};
 /// What to keep. The newest version and every version a baseline pins are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Versions taken within this time are kept.
+    /// Versions taken within this time are kept, and events that happened within it.
     pub keep_for: SignedDuration,
     /// ... and at least this many of the newest.
     pub keep_last: usize,
@@ -26,6 +26,8 @@ pub struct Retention {
 /// What retention did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
+    /// How many events of each stream were too old to keep.
+    pub forgotten: BTreeMap<StreamId, u64>,
     pub dropped: BTreeMap<StreamId, Vec<u64>>,
     pub pinned: BTreeMap<StreamId, Vec<u64>>,
     pub files_deleted: usize,
@@ -36,11 +38,15 @@ pub struct Collected {
 
 impl Store {
     pub fn collect(&mut self, retention: Retention, now: Timestamp, dry_run: bool) -> Result<Collected, StoreError> {
+        let start = now.checked_sub(retention.keep_for).unwrap_or(Timestamp::MIN);
         let mut collected = Collected::default();
-        let plan = self.plan(retention, now, &mut collected);
         if dry_run {
+            self.plan(retention, now, &mut collected);
+            collected.forgotten = self.forgettable(start)?;
             return Ok(collected);
         }
+        let forgotten = self.forget(start, now)?;
+        let plan = self.plan(retention, now, &mut collected);
         if !plan.is_empty() {
             self.append(now, |store| {
                 let mut again = Collected::default();
@@ -50,6 +56,7 @@ impl Store {
             })?;
         }
         self.sweep(retention.grace, now, &mut collected)?;
+        collected.forgotten = forgotten;
         Ok(collected)
     }
 
@@ -62,7 +69,18 @@ impl Store {
     ) -> BTreeMap<StreamId, BTreeSet<u64>> {
         let start = now.checked_sub(retention.keep_for).unwrap_or(Timestamp::MIN);
         let mut plan = BTreeMap::new();
-        for (id, stream) in self.catalog.streams() {
+        for (id, stream) in self.catalog.all_streams() {
+            if stream.is_events() {
+                // The newest version has every event that is kept; an earlier one could only have those that are not.
+                let head = stream.head().map(|head| head.number);
+                let dropped: Vec<u64> =
+                    stream.versions().map(|version| version.number).filter(|number| Some(*number) != head).collect();
+                if !dropped.is_empty() {
+                    collected.dropped.insert(id.clone(), dropped);
+                    plan.insert(id.clone(), head.into_iter().collect());
+                }
+                continue;
+            }
             let pinned: BTreeSet<u64> =
                 self.catalog.baselines().filter_map(|(_, baseline)| baseline.pins.get(id).copied()).collect();
             let newest: BTreeSet<u64> =

@@ -63,7 +63,7 @@ impl Store {
     /// Every event in the life of the resources with this id, oldest first.
     pub fn history(&self, id: &str, book: &RuleBook) -> Result<Vec<Event>, StoreError> {
         let mut events = Vec::new();
-        for (stream, versions) in &self.catalog.streams {
+        for (stream, versions) in self.catalog.streams() {
             let mut last_known: BTreeMap<ResourceKey, Value> = BTreeMap::new();
             let mut first = true;
             for version in versions.versions() {
@@ -241,7 +241,7 @@ impl Store {
     /// Ids that contain `part`, at most `most` of them, for "did you mean".
     pub fn ids_containing(&self, part: &str, most: usize) -> Result<Vec<String>, StoreError> {
         let mut ids = std::collections::BTreeSet::new();
-        for stream in self.catalog.streams.values() {
+        for (_, stream) in self.catalog.streams() {
             let Some(head) = stream.head() else { continue };
             let Some((_, base, changes)) = stream.chain(head.number) else { continue };
             let files = changes.into_iter().filter_map(|version| version.delta.as_ref());

@@ -10,6 +10,7 @@ mod check;
 pub mod detect;
 pub mod draft;
 pub mod error;
+mod events;
 pub mod gc;
 pub mod history;
 pub mod location;

@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use driftline_core::{BaselineName, Problem, StreamId};
+use driftline_core::{BaselineName, Nature, Problem, StreamId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::baseline::Accepted;
 use crate::check::{Checksums, sha256_hex};
-use crate::error::{FORMAT, StoreError};
+use crate::error::{FORMAT, PLAIN_FORMAT, StoreError};
 use crate::segment::DELTA_COLUMNS;
 
 pub(crate) const LOG_FOLDER: &str = "_delta_log";
@@ -93,6 +93,9 @@ pub struct VersionRecord {
     /// Which key sealed the secrets in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal_key: Option<String>,
+    /// What its resources are. A program that does not know this would call events drift, so it raises the format.
+    #[serde(default, skip_serializing_if = "Nature::is_state")]
+    pub nature: Nature,
 }
 
 /// What retention did to one stream.
@@ -129,6 +132,15 @@ pub enum Step {
     BaselineAccept { name: BaselineName, accepted: Vec<Accepted> },
     BaselineRemove { name: BaselineName, by: String },
     Thin { streams: BTreeMap<StreamId, Thinned>, removed: Vec<FileRef> },
+}
+
+impl Step {
+    fn format(&self) -> u32 {
+        match self {
+            Step::Version(version) if !version.nature.is_state() => FORMAT,
+            _ => PLAIN_FORMAT,
+        }
+    }
 }
 
 /// A record of the log, read and checked.
@@ -201,7 +213,7 @@ fn opening_actions(at: Timestamp) -> Vec<Json> {
             "format": {"provider": "parquet", "options": {}},
             "schemaString": schema.to_string(),
             "partitionColumns": [],
-            "configuration": {"driftline.format": FORMAT.to_string()},
+            "configuration": {"driftline.format": PLAIN_FORMAT.to_string()},
             "createdTime": at.as_millisecond(),
         }}),
     ]
@@ -238,7 +250,7 @@ pub(crate) fn encode(number: u64, at: Timestamp, previous: &str, nonce: &str, st
         _ => "SET TBLPROPERTIES",
     };
     let ours = Ours {
-        format: FORMAT,
+        format: step.format(),
         at,
         previous: previous.to_owned(),
         nonce: nonce.to_owned(),

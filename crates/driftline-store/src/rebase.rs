@@ -53,6 +53,17 @@ pub(crate) fn rebase(
     header: &Header,
     head: &Version,
 ) -> BTreeMap<ResourceKey, Row> {
+    if !header.nature.is_state() {
+        // What others added stays; what they added that we have, too, is told once.
+        for (key, their) in theirs {
+            if let Some(our) = ours.remove(&key)
+                && let Some(row) = follow(invert(their), our)
+            {
+                ours.insert(key, row);
+            }
+        }
+        return ours;
+    }
     let same = head.basis.as_deref() == header.coverage.basis();
     let complete = |key: &ResourceKey| same && header.coverage.is_complete(&key.kind, key.place.as_str());
     let mut rebased: BTreeMap<ResourceKey, Row> = BTreeMap::new();

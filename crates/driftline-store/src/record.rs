@@ -78,6 +78,7 @@ pub(crate) fn version_record(
         base,
         digest: digest.to_string(),
         mixed: unseen > 0 && (parent.mixed || parent.basis != blank.basis),
+        nature: blank.nature.on_top_of(&parent.nature),
         ..blank.clone()
     })
 }

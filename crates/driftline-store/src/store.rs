@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::Accepted;
 use crate::catalog::Catalog;
 use crate::check::{Checksums, sha256_hex};
-use crate::error::StoreError;
 use crate::location::{Location, Place, pause};
+use crate::error::{FORMAT, StoreError};
 use crate::log::{self, FileRef, Step};
 use crate::segment::{Segment, Written};
 
@@ -188,6 +188,9 @@ impl Store {
         self.append(now, |store| {
             for (stream, version) in pins {
                 store.catalog.version(stream, *version)?;
+                if store.catalog.stream(stream)?.is_events() {
+                    return Err(StoreError::Events(stream.clone()));
+                }
             }
             Ok(Step::BaselineSet { name: name.clone(), pins: pins.clone(), by: by.to_owned() })
         })
@@ -286,7 +289,7 @@ impl Store {
             return;
         }
         // Derived and rebuildable: if it cannot be written, opening reads the log instead and means the same.
-        let Ok(bytes) = serde_json::to_vec(&self.catalog) else { return };
+        let Ok(bytes) = encode_snapshot(&self.catalog) else { return };
         let path = format!("{SNAPSHOTS}/{:020}-{}.json", self.catalog.next, &sha256_hex(&bytes)[..32]);
         let Ok(older) = self.location.list(SNAPSHOTS) else { return };
         if self.location.put_derived(&path, bytes).is_ok() {
@@ -306,12 +309,34 @@ fn latest_snapshot(location: &Location) -> Result<Option<Catalog>, StoreError> {
     for listed in location.list(SNAPSHOTS)?.iter().rev() {
         let Some(bytes) = location.get_if_present(&listed.path)? else { continue };
         if is_named_after(&listed.path, &bytes)
-            && let Ok(catalog) = serde_json::from_slice::<Catalog>(&bytes)
+            && let Some(catalog) = decode_snapshot(&bytes)
         {
             return Ok(Some(catalog));
         }
     }
     Ok(None)
+}
+
+/// A sum with events in it is wrapped: a program that does not know them cannot read it, reads the log instead, and is
+/// told there that the store is too new for it.
+#[derive(Serialize, Deserialize)]
+struct Wrapped<C> {
+    format: u32,
+    catalog: C,
+}
+
+fn encode_snapshot(catalog: &Catalog) -> serde_json::Result<Vec<u8>> {
+    match catalog.has_events() {
+        true => serde_json::to_vec(&Wrapped { format: FORMAT, catalog }),
+        false => serde_json::to_vec(catalog),
+    }
+}
+
+fn decode_snapshot(bytes: &[u8]) -> Option<Catalog> {
+    match serde_json::from_slice::<Wrapped<Catalog>>(bytes) {
+        Ok(wrapped) => (wrapped.format <= FORMAT).then_some(wrapped.catalog),
+        Err(_) => serde_json::from_slice(bytes).ok(),
+    }
 }
 
 /// Whether a file whose name ends in `-<digest>.<ending>` has that digest.

@@ -58,7 +58,7 @@ impl Store {
             verified.files += 1;
             verified.bytes += listed.size;
         }
-        for (id, stream) in catalog.streams() {
+        for (id, stream) in catalog.all_streams() {
             for version in stream.versions() {
                 let path = crate::store::coverage_path(&version.coverage);
                 if !named.contains(&path) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use driftline_core::Severity;
 
-use crate::live_args::LiveArgs;
+use crate::live_args::{EventArgs, LiveArgs};
 
 /// Tells you what changed in your infrastructure, and never cries wolf.
 ///
@@ -74,6 +74,9 @@ pub(crate) enum Command {
     Velocity(VelocityArgs),
     /// The life of a resource: first seen, every change, deleted, reappeared; by which source.
     History(HistoryArgs),
+    /// Who changed a resource: each change that a source saw, with what CloudTrail's events, or a cluster's field
+    /// managers, tell of that time.
+    Blame(BlameArgs),
     /// Who claims what was observed (Terraform, CloudFormation, Kubernetes), and what nobody claims.
     Ownership(OwnershipArgs),
     /// DNS records that point at something which no source has. Exits with 2 if there are some.
@@ -208,12 +211,19 @@ pub(crate) enum Observe {
     CloudFormation(ObserveArgs),
     /// Ask AWS Cloud Control for things of any type that it lists, in the shape of the type's schema.
     CloudControl(CloudControlArgs),
+    /// What was done in an account, by whom: CloudTrail's events, asked of AWS, or from log files (`.json`, `.json.gz`),
+    /// folders of them, or a trail's bucket (`s3://bucket/prefix`). Events are never drift; `blame` reads them.
+    #[command(name = "cloudtrail")]
+    CloudTrail(CloudTrailArgs),
     /// A Kubernetes cluster: its objects as they are now, or as `kubectl get -o json` (or yaml) printed them.
     Kubernetes(KubernetesArgs),
     /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
     Swamp(SwampArgs),
     /// Run every source of the configuration file.
     All {
+        /// Exit with 3 if something could not be looked at.
+        #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+        strict: bool,
         #[command(flatten)]
         permissions: PermissionArgs,
     },
@@ -243,7 +253,7 @@ pub(crate) struct SwampArgs {
 /// Documents of a pass, or none: then AWS itself is asked.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ObserveArgs {
-    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` addresses, or `-`. Without any,
+    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` or `s3://` addresses, or `-`. Without any,
     /// AWS itself is asked.
     #[arg(value_name = "DOCUMENT")]
     pub documents: Vec<String>,
@@ -260,6 +270,27 @@ pub(crate) struct CloudControlArgs {
     /// What the source is called [default: cloud-control].
     #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CloudTrailArgs {
+    /// Log files, folders of them, patterns, `s3://` prefixes, what `aws cloudtrail lookup-events` printed, or `-`.
+    /// Without any, AWS itself is asked.
+    #[arg(value_name = "LOG")]
+    pub logs: Vec<String>,
+    /// What the source is called [default: cloudtrail].
+    #[arg(long, value_name = "SOURCE", env = "DRIFTLINE_NAME")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub events: EventArgs,
+    /// Of log files: they are all that the trail wrote from --since to --until.
+    #[arg(long, env = "DRIFTLINE_WHOLE", value_parser = clap::builder::FalseyValueParser::new(),
+        requires_all = ["logs", "since", "until"])]
+    pub whole: bool,
     #[command(flatten)]
     pub live: LiveArgs,
     #[command(flatten)]
@@ -284,7 +315,7 @@ pub(crate) struct IamPolicyArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DocumentArgs {
-    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` addresses, or `-`.
+    /// The documents of one pass: files, patterns such as `out/*.json`, `https://` or `s3://` addresses, or `-`.
     #[arg(value_name = "DOCUMENT", required = true)]
     pub documents: Vec<String>,
     #[command(flatten)]
@@ -312,7 +343,7 @@ pub(crate) struct AboutArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct KubernetesArgs {
-    /// Lists that were written before: files, patterns, `https://` addresses, or `-`. Without any, the cluster is asked.
+    /// Lists that were written before: files, patterns, `https://` or `s3://` addresses, or `-`. Without any, the cluster is asked.
     #[arg(value_name = "DOCUMENT")]
     pub documents: Vec<String>,
     /// What the source is called [default: `kubernetes/` and the cluster's name].
@@ -339,6 +370,9 @@ pub(crate) struct KubernetesArgs {
     /// When documents were taken [default: now].
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_TAKEN_AT", requires = "documents")]
     pub taken_at: Option<String>,
+    /// Exit with 3 if something could not be looked at.
+    #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+    pub strict: bool,
     #[command(flatten)]
     pub permissions: PermissionArgs,
 }
@@ -588,6 +622,24 @@ pub(crate) struct PostureArgs {
 pub(crate) struct HistoryArgs {
     /// The resource's id, as `drift` prints it, or a part of it that only one has.
     pub resource: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlameArgs {
+    /// The resource's id, as `drift` prints it, or a part of it that only one has.
+    pub resource: String,
+    /// Changes since this baseline.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Every change of its life, not only those since the baseline.
+    #[arg(long, env = "DRIFTLINE_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// Ask AWS itself for events of that time and of this resource that are not stored. Nothing is stored by it.
+    #[arg(long, env = "DRIFTLINE_ASK_LIVE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub live: bool,
+    /// The profile to ask AWS with [default: as AWS's own tools choose].
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_PROFILE", requires = "live")]
+    pub profile: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use driftline_core::verdict::Status;
 use driftline_core::{BaselineName, Pointer, StreamId};
-use driftline_store::StoreError;
+use driftline_store::Store;
 use driftline_store::baseline::{Accepted, Baseline as Pinned};
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ fn set(
         store.catalog().streams().map(|(id, _)| id.clone()).filter(|id| is_named(id, &named)).collect();
     for one in &named {
         if !chosen.iter().any(|id| is_named(id, std::slice::from_ref(one))) {
-            return Err(StoreError::NoSuchStream(one.clone()).into());
+            return Err(store.catalog().no_state(one).into());
         }
     }
     if chosen.is_empty() {

@@ -228,7 +228,7 @@ fn sources(
     let side = |at: usize| -> CommandResult<Vec<survey::Surveyed>> {
         let found = survey(&store, &names[at..=at], None)?;
         match found.is_empty() {
-            true => Err(driftline_store::StoreError::NoSuchStream(names[at].clone()).into()),
+            true => Err(store.catalog().no_state(&names[at]).into()),
             false => Ok(found),
         }
     };

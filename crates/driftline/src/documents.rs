@@ -1,4 +1,4 @@
-//! Where documents come from: files, patterns of files, standard input, the web.
+//! Where documents come from: files, patterns of files, standard input, the web, buckets.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -15,16 +15,46 @@ pub(crate) struct Text {
 /// Reads every document that is named, each once, in the order of their names.
 pub(crate) fn read_all(named: &[String]) -> CommandResult<Vec<Text>> {
     let mut names: Vec<String> = Vec::new();
+    let mut texts: Vec<Text> = Vec::new();
     for name in named {
-        names.extend(expand(name)?);
+        match name.starts_with("s3://") {
+            true => texts.extend(crate::buckets::read(name)?),
+            false => names.extend(expand(name)?),
+        }
     }
     names.sort();
     names.dedup();
-    names.into_iter().map(read).collect()
+    for name in names {
+        let text = read(name)?;
+        let bytes = unpacked(text.bytes, LARGEST)
+            .map_err(|why| CommandError::new(why).about(format!("cannot read `{}`", text.name)))?;
+        texts.push(Text { bytes, ..text });
+    }
+    texts.sort_by(|a, b| a.name.cmp(&b.name));
+    texts.dedup_by(|a, b| a.name == b.name);
+    Ok(texts)
+}
+
+/// More than any state or inventory that was ever seen.
+pub(crate) const LARGEST: u64 = 1 << 30;
+
+/// What is packed with gzip, unpacked, and anything else as it is. A few bytes can unpack to any number of them, so
+/// there is an end.
+pub(crate) fn unpacked(bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, String> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut out = Vec::new();
+    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes.as_slice()).take(most + 1);
+    match unpacking.read_to_end(&mut out) {
+        Ok(_) if out.len() as u64 > most => Err(format!("it unpacks to more than {most} bytes")),
+        Ok(_) => Ok(out),
+        Err(error) => Err(format!("it cannot be unpacked: {error}")),
+    }
 }
 
 /// A pattern stands for the files it matches; that there is none is an error, because it is never what was meant.
-fn expand(name: &str) -> CommandResult<Vec<String>> {
+pub(crate) fn expand(name: &str) -> CommandResult<Vec<String>> {
     if name == "-" || name.contains("://") || !name.contains(['*', '?', '[']) || PathBuf::from(name).exists() {
         return Ok(vec![name.to_owned()]);
     }
@@ -45,17 +75,17 @@ fn expand(name: &str) -> CommandResult<Vec<String>> {
     }
 }
 
-fn read(name: String) -> CommandResult<Text> {
+pub(crate) fn read(name: String) -> CommandResult<Text> {
     if let Some((scheme, _)) = name.split_once("://") {
         return match scheme {
             "https" | "http" => web::read(&name),
             "file" => read(name["file://".len()..].to_owned()),
-            "s3" | "gs" | "az" => {
-                Err(CommandError::new(format!("`{}` is in a bucket, which cannot be read yet", shown(&name)))
-                    .hint("copy it first (`aws s3 cp … -` and `-` for standard input), or give an https address"))
+            "gs" | "az" => {
+                Err(CommandError::new(format!("`{}` is in a bucket of a kind that cannot be read", shown(&name)))
+                    .hint("copy it first and name the file, or give an https address; buckets of S3 can be read"))
             }
             _ => Err(CommandError::new(format!("`{scheme}://` is not something documents are read from"))
-                .hint("a file, a pattern, an https address, or `-`")),
+                .hint("a file, a pattern, an https or s3 address, or `-`")),
         };
     }
     let bytes = match name.as_str() {
@@ -94,11 +124,9 @@ mod web {
 mod web {
     use std::time::Duration;
 
-    use super::{CommandError, CommandResult, Text, shown};
+    use super::{CommandError, CommandResult, LARGEST, Text, shown};
     use crate::surroundings::text_variable;
 
-    /// More than any state or inventory that was ever seen.
-    const LARGEST: u64 = 1 << 30;
     const PATIENCE: Duration = Duration::from_mins(2);
     /// The whole `Authorization` header, for places that ask for one.
     const AUTHORIZATION: &str = "DRIFTLINE_HTTP_AUTHORIZATION";
@@ -146,8 +174,27 @@ mod web {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_packed_is_unpacked_within_bounds() {
+        let pack = |bytes: &[u8]| {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            std::io::Write::write_all(&mut packer, bytes).unwrap();
+            packer.finish().unwrap()
+        };
+        assert_eq!(unpacked(b"plain".to_vec(), 3), Ok(b"plain".to_vec()));
+        let two = [pack(b"one"), pack(b" two")].concat();
+        assert_eq!(unpacked(two.clone(), 7), Ok(b"one two".to_vec()), "files may be packed one after the other");
+        assert!(unpacked(two, 6).unwrap_err().contains("more than 6 bytes"));
+        let bomb = pack(&vec![0; 64 << 20]);
+        assert!(bomb.len() < 100_000);
+        assert!(unpacked(bomb.clone(), 1 << 20).unwrap_err().contains("more than"));
+        assert!(unpacked(bomb[..100].to_vec(), 1 << 30).unwrap_err().contains("cannot be unpacked"));
+        assert!(unpacked(vec![0x1f, 0x8b], 10).is_err());
+    }
 
     #[test]
     fn what_proves_who_asks_is_never_shown() {

@@ -80,7 +80,7 @@ fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &
     let names = parse_sources(&[first.to_owned(), second.to_owned()])?;
     for name in &names {
         if !store.catalog().streams().any(|(stream, _)| is_named(stream, std::slice::from_ref(name))) {
-            return Err(driftline_store::StoreError::NoSuchStream(name.clone()).into());
+            return Err(store.catalog().no_state(name).into());
         }
     }
     let (drift, in_sync) = across::drift(settings, store, &names[0], &names[1], at)?;
@@ -177,7 +177,7 @@ pub(crate) fn is_named(stream: &StreamId, named: &[StreamId]) -> bool {
 pub(crate) fn restrict(store: &Store, question: &mut Question, named: &[StreamId]) -> CommandResult<()> {
     for one in named {
         if !store.catalog().streams().any(|(stream, _)| is_named(stream, std::slice::from_ref(one))) {
-            return Err(driftline_store::StoreError::NoSuchStream(one.clone()).into());
+            return Err(store.catalog().no_state(one).into());
         }
     }
     question.pairs.retain(|pair| is_named(&pair.stream, named));

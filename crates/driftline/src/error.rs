@@ -53,6 +53,14 @@ impl CommandError {
         }
     }
 
+    /// What went wrong, in one sentence: what was said of it, and the first cause.
+    pub(crate) fn message(&self) -> String {
+        match self.causes.first() {
+            Some(cause) => format!("{}: {cause}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// The same error, said of something.
     pub(crate) fn about(mut self, what: impl fmt::Display) -> Self {
         self.causes.insert(0, std::mem::take(&mut self.message));
@@ -108,6 +116,13 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Io { .. } => told.hint("the store is as it was; check free space and permissions, then repeat"),
             StoreError::Contended { .. } => told.hint("many writers are committing at once; repeat"),
+            StoreError::Events(_) => {
+                told.hint("`driftline log` lists what it holds, and `driftline blame RESOURCE` asks it who changed something")
+            }
+            StoreError::OtherNature { .. } => told.hint("give one of the two another name with --name; nothing was committed"),
+            StoreError::Timeless { .. } => {
+                told.hint("write it like 2026-06-29T10:00:00Z/id; docs/observation.md has more; nothing was committed")
+            }
             StoreError::Parquet(_) | StoreError::TooMany => told,
         }
     }

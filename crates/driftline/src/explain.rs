@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::time::ago;
 
 /// The id that a text stands for: itself, or the only one it is part of.
-fn resolve(store: &Store, text: &str) -> CommandResult<String> {
+pub(crate) fn resolve(store: &Store, text: &str) -> CommandResult<String> {
     const MOST: usize = 6;
     let found = store.ids_containing(text, usize::MAX)?;
     if found.iter().any(|id| id == text) {

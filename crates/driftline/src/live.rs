@@ -4,11 +4,14 @@ use std::io::{self, Write};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use aws_wire::retry::Schedule;
 use aws_wire::{Client, Counts, Options, Role};
 use driftline_aws::accounts::{self, SESSION, Unreached};
+use driftline_aws::cloudtrail::Events;
 use driftline_aws::scan::Index;
 use driftline_aws::{Asked, Here, Observer, Pass, Reach, Target, Unit, policy};
-use driftline_core::{Outcome, SourceName, StreamId};
+use driftline_core::{Outcome, SourceName, Span, StreamId};
+use driftline_sources::cloudtrail::Event;
 use driftline_sources::normalize::NormalizeError;
 use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
@@ -20,6 +23,7 @@ use crate::live_args::LiveArgs;
 use crate::observe::{Line, commit_listing};
 use crate::output::{Page, Show, write_out};
 use crate::settings::Settings;
+use crate::trail::{FIRST, Times};
 
 /// Places that are looked at side by side. What is on the wire is bounded by the client.
 const SIDE_BY_SIDE: usize = 16;
@@ -51,7 +55,7 @@ pub(crate) fn observe(
     permissions: PermissionArgs,
 ) -> CommandResult<Observed> {
     let observer = named(observer)?;
-    let (asked, reach) = (asked(observer, args)?, reach(args));
+    let (asked, reach) = (asked(settings, observer, source, args)?, reach(args));
     let (tell, told) = mpsc::channel();
     let now = settings.now;
     let mut run = Run { settings, observer, source, permissions, observed: Observed::default() };
@@ -250,7 +254,7 @@ fn named(observer: &str) -> CommandResult<Observer> {
     })
 }
 
-fn asked(observer: Observer, args: &LiveArgs) -> CommandResult<Asked> {
+fn asked(settings: &Settings, observer: Observer, source: &SourceName, args: &LiveArgs) -> CommandResult<Asked> {
     let known = observer.types();
     if !observer.takes_any_type() {
         for kind in &args.types {
@@ -276,7 +280,14 @@ fn asked(observer: Observer, args: &LiveArgs) -> CommandResult<Asked> {
             })?)
         }
     };
-    Ok(Asked { types: args.types.clone(), scan })
+    let events = match observer {
+        Observer::CloudTrail => {
+            let Times { since, until, known_until } = Times::of(settings, source, &args.events)?;
+            Events { reads: args.events.reads, since, until, known_until, first: FIRST, about: None }
+        }
+        _ => Events::default(),
+    };
+    Ok(Asked { types: args.types.clone(), scan, events })
 }
 
 fn reach(args: &LiveArgs) -> Reach {
@@ -291,7 +302,7 @@ fn reach(args: &LiveArgs) -> Reach {
     }
 }
 
-fn options(args: &LiveArgs) -> Options {
+pub(crate) fn options(args: &LiveArgs) -> Options {
     let last = args.role_arns.len().saturating_sub(1);
     let roles = args.role_arns.iter().enumerate().map(|(at, arn)| Role {
         arn: arn.clone(),
@@ -304,6 +315,7 @@ fn options(args: &LiveArgs) -> Options {
         region: args.regions.first().cloned(),
         endpoint_url: args.endpoint_url.clone(),
         roles: roles.collect(),
+        schedule: Schedule { attempts: args.attempts.unwrap_or(standard.schedule.attempts), ..standard.schedule },
         concurrency: args.concurrency.unwrap_or(standard.concurrency),
         budget: args.max_calls,
         user_agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -311,10 +323,58 @@ fn options(args: &LiveArgs) -> Options {
     }
 }
 
+/// Asks CloudTrail for what is about things of these names within a span. Nothing of it is stored.
+pub(crate) fn lookup(
+    settings: &Settings,
+    profile: Option<&str>,
+    account: &str,
+    region: &str,
+    span: Span,
+    names: &[&str],
+) -> CommandResult<Vec<Event>> {
+    let args =
+        LiveArgs { profile: profile.map(str::to_owned), regions: vec![region.to_owned()], ..LiveArgs::default() };
+    let reach = Reach { accounts: vec![account.to_owned()], ..reach(&args) };
+    let refused = |error: aws_wire::Error| CommandError::new(error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CommandError::because("cannot start the network", &error))?;
+    runtime.block_on(async {
+        let client = Client::load(&options(&args)).await.map_err(refused)?;
+        let (targets, unreached) = accounts::targets(&client, &reach).await.map_err(refused)?;
+        if let Some(unreached) = unreached.first() {
+            return Err(not_reached(unreached));
+        }
+        let mut found = Vec::new();
+        for here in places(Observer::CloudTrail, &Asked::default(), &targets, settings.now) {
+            for name in names {
+                let events = Events {
+                    since: Some(span.from),
+                    until: Some(span.to.min(settings.now)),
+                    about: Some((*name).to_owned()),
+                    ..Events::default()
+                };
+                let asked = Asked { events, ..Asked::default() };
+                let source: SourceName = "cloudtrail".parse().expect("a good name");
+                let passes = Observer::CloudTrail.observe(&here, &source, &asked).await;
+                for pass in passes.map_err(|error| CommandError::new(error.to_string()))? {
+                    // Half an answer would look like nobody else did it.
+                    if let Some((reason, _)) = partial(&pass.listing.coverage).into_iter().next() {
+                        return Err(CommandError::new(reason));
+                    }
+                    found.extend(
+                        pass.listing.resources.values().filter_map(|one| Event::of(&one.properties.to_value())),
+                    );
+                }
+            }
+        }
+        Ok(found)
+    })
+}
+
 /// What would be asked, without asking.
 pub(crate) fn plan(settings: &Settings, observer: &str, source: &SourceName, args: &LiveArgs) -> CommandResult<()> {
     let observer = named(observer)?;
-    let (asked, reach) = (asked(observer, args)?, reach(args));
+    let (asked, reach) = (asked(settings, observer, source, args)?, reach(args));
     let some = |list: &[String], none: &str| if list.is_empty() { none.to_owned() } else { list.join(", ") };
     let regions = match (args.all_regions, observer.units(&asked).contains(&Unit::Regional)) {
         (_, false) => "none: it is the same in all of them".to_owned(),
@@ -420,7 +480,7 @@ pub(crate) fn iam_policy(settings: &Settings, args: &IamPolicyArgs) -> CommandRe
         true => Observer::ALL.to_vec(),
         false => args.observers.iter().map(|name| named(name)).collect::<CommandResult<_>>()?,
     };
-    let asked = Asked { types: args.types.clone(), scan: None };
+    let asked = Asked { types: args.types.clone(), ..Asked::default() };
     let reach = Reach { all_regions: args.all_regions, organization: args.organization, ..Reach::default() };
     let actions = policy::actions(observers.iter().map(|observer| (*observer, &asked)), &reach);
     if observers.contains(&Observer::CloudControl) {

@@ -47,6 +47,10 @@ pub(crate) struct LiveArgs {
     /// Of inventory: the broad listing of an index instead of each type's own: resource-explorer, config or tag-api.
     #[arg(long, value_name = "INDEX", env = "DRIFTLINE_SCAN", help_heading = LIVE)]
     pub scan: Option<String>,
+    /// How often a call is tried before it is given up [default: 8].
+    #[arg(long, value_name = "N", env = "DRIFTLINE_ATTEMPTS", value_parser = clap::value_parser!(u32).range(1..=100),
+        help_heading = LIVE)]
+    pub attempts: Option<u32>,
     /// Make at most this many calls; what is not reached is partial.
     #[arg(long, value_name = "N", env = "DRIFTLINE_MAX_CALLS", help_heading = LIVE)]
     pub max_calls: Option<u64>,
@@ -64,6 +68,24 @@ pub(crate) struct LiveArgs {
     #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new(), help_heading = LIVE)]
     #[serde(skip)]
     pub strict: bool,
+    /// Of cloudtrail: which events.
+    #[arg(skip)]
+    pub events: EventArgs,
+}
+
+/// Which events of a trail.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct EventArgs {
+    /// From this time on [default: where what is known ends, and of a place of which nothing is known the last 7 days].
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_SINCE")]
+    pub since: Option<String>,
+    /// Until this time [default: now].
+    #[arg(long, value_name = "TIME", env = "DRIFTLINE_UNTIL")]
+    pub until: Option<String>,
+    /// Also events that only read.
+    #[arg(long, env = "DRIFTLINE_READS", value_parser = clap::builder::FalseyValueParser::new())]
+    pub reads: bool,
 }
 
 const LIVE: &str = "Asking AWS itself (without documents)";
@@ -78,6 +100,7 @@ impl LiveArgs {
             || self.all_regions
             || self.organization
             || self.max_calls.is_some()
+            || self.attempts.is_some()
             || self.concurrency.is_some()
             || self.dry_run
     }

@@ -1,6 +1,7 @@
 //! Stands in for `live.rs` in a build without the feature `aws`: says what is missing.
 
-use driftline_core::SourceName;
+use driftline_core::{SourceName, Span};
+use driftline_sources::cloudtrail::Event;
 
 use crate::args::{IamPolicyArgs, PermissionArgs};
 use crate::error::{CommandError, CommandResult};
@@ -31,6 +32,17 @@ pub(crate) fn observe(
 }
 
 pub(crate) fn plan(_: &Settings, _: &str, _: &SourceName, _: &LiveArgs) -> CommandResult<()> {
+    Err(missing())
+}
+
+pub(crate) fn lookup(
+    _: &Settings,
+    _: Option<&str>,
+    _: &str,
+    _: &str,
+    _: Span,
+    _: &[&str],
+) -> CommandResult<Vec<Event>> {
     Err(missing())
 }
 

@@ -3,6 +3,8 @@
 mod across;
 mod args;
 mod baseline;
+mod blame;
+mod buckets;
 mod cluster;
 mod compare;
 mod config;
@@ -45,6 +47,7 @@ mod survey;
 mod swamp;
 mod time;
 mod topology;
+mod trail;
 mod upkeep;
 mod velocity;
 
@@ -104,6 +107,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Demo(args) => demo::run(settings, &args)?,
         Command::Observe(command) => return observe::run(settings, *command),
         Command::Baseline(command) => baseline::run(settings, command)?,
+        Command::Blame(args) => blame::run(settings, &args)?,
         Command::Explain(args) => explain::explain(settings, &args)?,
         Command::Velocity(args) => velocity::run(settings, &args)?,
         Command::History(args) => explain::history(settings, &args)?,

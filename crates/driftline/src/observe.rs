@@ -28,6 +28,7 @@ use crate::{cluster, documents};
 
 pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
     let mut report = Report::default();
+    let mut strict = false;
     match command {
         Observe::File { files, permissions } => {
             for file in &files {
@@ -58,12 +59,21 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
             return live(settings, "cloud-control", args.name.as_deref(), &args.live, args.permissions);
         }
         Observe::CloudFormation(args) => return documents_or_live(settings, Model::CloudFormation, args),
-        Observe::Kubernetes(args) => report.committed = cluster::run(settings, args)?,
+        Observe::CloudTrail(args) => return crate::trail::run(settings, args),
+        Observe::Kubernetes(args) => {
+            strict = args.strict;
+            report.committed = cluster::run(settings, args)?;
+        }
         Observe::Swamp(args) => return crate::swamp::run(settings, &args).map(|()| exit::IN_SYNC),
-        Observe::All { permissions } => return observe_all(settings, permissions).map(|()| exit::IN_SYNC),
+        Observe::All { strict, permissions } => return observe_all(settings, permissions, strict),
     }
     settings.printer.print(&report)?;
-    Ok(exit::IN_SYNC)
+    Ok(exit_code(strict, report.committed.iter().any(Line::is_partial)))
+}
+
+/// What is said of a run in which nothing failed.
+pub(crate) fn exit_code(strict: bool, partial: bool) -> u8 {
+    if strict && partial { exit::NOT_CHECKED } else { exit::IN_SYNC }
 }
 
 /// Documents where some are named; AWS itself where none are.
@@ -86,7 +96,7 @@ fn documents_or_live(settings: &Settings, model: Model, args: ObserveArgs) -> Co
     live(settings, model.name(), args.about.name.as_deref(), &args.live, args.permissions)
 }
 
-fn live(
+pub(crate) fn live(
     settings: &Settings,
     observer: &str,
     name: Option<&str>,
@@ -106,8 +116,7 @@ fn live(
     let nothing = observed.lines.is_empty();
     settings.printer.print(&Report { committed: observed.lines, ..Report::default() })?;
     match observed.failures.len() {
-        0 if observed.partial && args.strict => Ok(exit::NOT_CHECKED),
-        0 => Ok(exit::IN_SYNC),
+        0 => Ok(exit_code(args.strict, observed.partial)),
         _ if nothing => Err(CommandError::new("nothing was observed").hint("nothing was committed")),
         1 => Err(CommandError::new("one part was not observed; the others were committed")),
         several => Err(CommandError::new(format!("{several} parts were not observed; the others were committed"))),
@@ -181,6 +190,7 @@ pub(crate) fn commit_listing(
                 observer: Some(observer.to_owned()),
                 coverage: Some(listing.coverage),
                 problems: listing.problems,
+                nature: listing.nature,
             };
             intake.header(header)?;
             // Let go of one by one: the draft has its own form of them.
@@ -204,6 +214,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
         observer: seen.header.observer,
         coverage: Some(seen.header.coverage),
         problems: seen.header.problems,
+        nature: seen.header.nature,
     };
     commit(
         settings,
@@ -225,7 +236,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
 /// Every configured source, whatever happens to the others; the command fails if one of them did.
-fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResult<()> {
+fn observe_all(settings: &Settings, permissions: PermissionArgs, strict: bool) -> CommandResult<u8> {
     if settings.config.sources.is_empty() {
         return Err(CommandError::new("no sources are configured")
             .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
@@ -261,7 +272,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs) -> CommandResul
     }
     settings.printer.print(&report)?;
     match failed {
-        0 => Ok(()),
+        0 => Ok(exit_code(strict, report.committed.iter().any(Line::is_partial))),
         1 => Err(CommandError::new("one source was not observed; the others were committed")),
         _ => Err(CommandError::new(format!("{failed} sources were not observed; the others were committed"))),
     }
@@ -276,6 +287,9 @@ fn run_one(
         Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)).map(|line| vec![line]),
         Origin::Command(command) => {
             observe_command(settings, command, permissions, Some(&source.name)).map(|line| vec![line])
+        }
+        Origin::Documents(from) if from.model == Model::CloudTrail => {
+            crate::trail::from_logs(settings, &source.name, &from.named, false, &LiveArgs::default(), permissions)
         }
         Origin::Documents(from) => {
             let (account, partition) = (from.account.clone(), from.partition.clone());
@@ -464,7 +478,7 @@ impl Sink for Intake<'_> {
             let message = format!("it is of the source `{}`, but configured as `{expected}`", header.stream.source);
             return Err(Refusal::Command(CommandError::new(message)));
         }
-        if header.coverage.is_none() {
+        if header.coverage.is_none() && header.nature.is_state() {
             self.settings.printer.warn(&format!(
                 "{name} does not say what it covers; what is missing from it will be not_checked, never deleted"
             ));
@@ -481,6 +495,7 @@ impl Sink for Intake<'_> {
             observer: header.observer,
             coverage: header.coverage.unwrap_or_default(),
             problems: header.problems,
+            nature: header.nature,
         };
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Waiting(store) => {
@@ -584,6 +599,11 @@ pub(crate) struct Extents {
 }
 
 impl Line {
+    /// Whether something was not seen whole.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.committed.partial_extents > 0
+    }
+
     /// The stream that it is a version of.
     #[cfg(feature = "aws")]
     pub(crate) fn source(&self) -> &str {
@@ -606,8 +626,10 @@ impl Line {
     fn summary(&self) -> String {
         let committed = &self.committed;
         let changes = &committed.changes;
-        let mut text = count(committed.rows, "resource");
-        if committed.version > 1 {
+        let mut text = count(committed.rows, if committed.events { "event" } else { "resource" });
+        if committed.events && committed.version > 1 {
+            text += &format!(": {} new", changes.add);
+        } else if committed.version > 1 {
             text += &format!(": {} changed, {} new, {} gone", changes.change, changes.add, changes.remove);
         }
         if committed.unseen > 0 {

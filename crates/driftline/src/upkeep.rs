@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use driftline_core::{StreamId, seal::SealKey};
+use driftline_core::{Span, StreamId, seal::SealKey};
 use driftline_store::gc::{Collected, Retention};
 use driftline_store::verify::Verified;
 use driftline_store::{Store, StoreError, Version};
@@ -25,7 +25,7 @@ pub(crate) fn log(settings: &Settings, args: &LogArgs) -> CommandResult<()> {
     let store = settings.open_store()?;
     let named = parse_sources(args.source.as_slice())?;
     let mut versions = Vec::new();
-    for (id, stream) in store.catalog().streams().filter(|(id, _)| is_named(id, &named)) {
+    for (id, stream) in store.catalog().all_streams().filter(|(id, _)| is_named(id, &named)) {
         let most = if args.limit == 0 { usize::MAX } else { args.limit };
         versions.extend(stream.versions().rev().take(most).map(|version| (id.clone(), version.clone())));
     }
@@ -35,6 +35,15 @@ pub(crate) fn log(settings: &Settings, args: &LogArgs) -> CommandResult<()> {
         return Err(StoreError::NoSuchStream(source).into());
     }
     settings.printer.print(&Log { settings, versions })
+}
+
+/// Of which times every event is known.
+fn known(spans: &[Span]) -> String {
+    match spans {
+        [] => "of no time all of them".to_owned(),
+        [only] => format!("all of them from {} to {}", only.from, only.to),
+        [first, .., last] => format!("all of them in {} spans from {} to {}", spans.len(), first.from, last.to),
+    }
 }
 
 struct Log<'s> {
@@ -57,6 +66,8 @@ fn version_json(id: &StreamId, version: &Version) -> Json {
         "problems": version.problems,
         "bytes": bytes,
         "digest": version.digest,
+        "nature": if version.nature.is_state() { "state" } else { "events" },
+        "spans": version.nature.spans(),
     })
 }
 
@@ -182,9 +193,13 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
     };
     let mut store = settings.open_store()?;
     let collected = store.collect(retention, settings.now, args.dry_run)?;
-    let Collected { dropped, pinned, files_deleted, bytes_deleted, files_waiting } = &collected;
+    let Collected { forgotten, dropped, pinned, files_deleted, bytes_deleted, files_waiting } = &collected;
     let verb = if args.dry_run { "would drop" } else { "dropped" };
     let mut lines = Vec::new();
+    for (stream, events) in forgotten {
+        let verb = if args.dry_run { "would forget" } else { "forgot" };
+        lines.push(format!("{stream}: {verb} {} of before that time", count(*events, "event")));
+    }
     for (stream, versions) in dropped {
         lines.push(format!("{stream}: {verb} {} ({})", count(versions.len(), "version"), ranges(versions)));
     }
@@ -200,7 +215,7 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
     let all: usize = dropped.values().map(Vec::len).sum();
     lines.push(format!("result: {verb} {}", count(all, "version")));
     let json = json!({
-        "schema": "driftline.gc/v1", "dryRun": args.dry_run, "dropped": dropped, "pinned": pinned,
+        "schema": "driftline.gc/v1", "dryRun": args.dry_run, "forgotten": forgotten, "dropped": dropped, "pinned": pinned,
         "filesDeleted": files_deleted, "bytesDeleted": bytes_deleted, "filesWaiting": files_waiting,
     });
     settings.printer.print(&Plain { json, lines })
@@ -281,8 +296,12 @@ pub(crate) fn doctor(settings: &Settings) -> CommandResult<()> {
 
 fn check_store(settings: &Settings, store: &Store, checkup: &mut Checkup) -> CommandResult<()> {
     let catalog = store.catalog();
-    let text =
-        format!("`{}` opens: {} sources, {} log records", settings.store, catalog.streams().count(), catalog.records());
+    let text = format!(
+        "`{}` opens: {} sources, {} log records",
+        settings.store,
+        catalog.all_streams().count(),
+        catalog.records()
+    );
     checkup.add(Health::Good, "store", text, None);
     match store.probe() {
         Ok(true) => checkup.add(Health::Good, "store", "can be written to, and never overwrites", None),
@@ -305,7 +324,7 @@ fn check_store(settings: &Settings, store: &Store, checkup: &mut Checkup) -> Com
         let text = format!("there is no baseline `{baseline}`");
         checkup.add(Health::Notice, "baseline", text, Some("`driftline baseline set` pins the newest versions"));
     }
-    for (id, stream) in catalog.streams() {
+    for (id, stream) in catalog.all_streams() {
         let Some(head) = stream.head() else { continue };
         let about = id.to_string();
         let age = settings.now.duration_since(head.taken_at);
@@ -313,7 +332,10 @@ fn check_store(settings: &Settings, store: &Store, checkup: &mut Checkup) -> Com
             let text = format!("stale: last observed {}", ago(head.taken_at, settings.now));
             checkup.add(Health::Notice, &about, text, Some("observe it again"));
         } else {
-            let text = format!("v{}, observed {}", head.number, ago(head.taken_at, settings.now));
+            let mut text = format!("v{}, observed {}", head.number, ago(head.taken_at, settings.now));
+            if let Some(spans) = head.nature.spans() {
+                text += &format!("; {}, {}", count(head.rows, "event"), known(spans));
+            }
             checkup.add(Health::Good, &about, text, None);
         }
         if head.partial_extents > 0 {
@@ -323,12 +345,16 @@ fn check_store(settings: &Settings, store: &Store, checkup: &mut Checkup) -> Com
                 head.partial_extents + head.complete_extents,
                 head.unseen
             );
-            checkup.add(Health::Notice, &about, text, Some("`driftline drift` shows the reasons"));
+            let hint = match head.nature.is_state() {
+                true => "`driftline drift` shows the reasons",
+                false => "what happened there may not all be known; `driftline blame` says so where it matters",
+            };
+            checkup.add(Health::Notice, &about, text, Some(hint));
         }
         for problem in &head.problems {
             checkup.add(Health::Notice, &about, format!("{}: {}", problem.about, problem.message), None);
         }
-        if pinned.is_some_and(|pinned| !pinned.pins.contains_key(id)) {
+        if head.nature.is_state() && pinned.is_some_and(|pinned| !pinned.pins.contains_key(id)) {
             let text = format!("is not in the baseline `{baseline}`: all of it is not checked");
             checkup.add(Health::Notice, &about, text, Some("`driftline baseline set --source …` adds it"));
         }

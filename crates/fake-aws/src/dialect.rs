@@ -56,6 +56,9 @@ pub struct Said {
     pub status: u16,
     #[serde(default)]
     pub message: String,
+    /// Of S3: where the bucket really is.
+    #[serde(default)]
+    pub region: Option<String>,
 }
 
 /// An answer as it goes over the wire.
@@ -136,7 +139,7 @@ pub fn words(asked: &Asked, refusal: Refusal) -> Said {
             Json10 | Json11 | RestJson => (503, "ServiceUnavailableException"),
         },
     };
-    Said { code: code.to_owned(), status, message: message(asked, refusal) }
+    Said { code: code.to_owned(), status, message: message(asked, refusal), region: None }
 }
 
 fn message(asked: &Asked, refusal: Refusal) -> String {
@@ -194,7 +197,7 @@ const REQUEST_ID: &str = "00000000-0000-4000-8000-00000000fa4e";
 
 /// The refusal as a document of the service.
 pub fn say(asked: &Asked, said: &Said) -> Answer {
-    let Said { code, status, message } = said;
+    let Said { code, status, message, region } = said;
     let message_xml = escape(message);
     let fault = if *status < 500 { "Sender" } else { "Receiver" };
     match asked.protocol {
@@ -206,11 +209,15 @@ pub fn say(asked: &Asked, said: &Said) -> Answer {
             Answer::new(*status, "text/xml;charset=UTF-8", body)
         }
         Protocol::RestXml if asked.service == "s3" => {
+            let place =
+                region.as_ref().map(|region| format!("<Region>{}</Region>", escape(region))).unwrap_or_default();
             let body = format!(
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>{message_xml}</Message>\
-                 <RequestId>{REQUEST_ID}</RequestId><HostId>fake</HostId></Error>"
+                 {place}<RequestId>{REQUEST_ID}</RequestId><HostId>fake</HostId></Error>"
             );
-            Answer::new(*status, "application/xml", body)
+            let mut answer = Answer::new(*status, "application/xml", body);
+            answer.headers.extend(region.iter().map(|region| ("x-amz-bucket-region".to_owned(), region.clone())));
+            answer
         }
         Protocol::Query | Protocol::RestXml => {
             let namespace = match asked.service.as_str() {

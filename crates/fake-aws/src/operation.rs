@@ -3,6 +3,8 @@
 /// Service, method, path, operation. `*` is one segment, `**` the rest.
 const PATHS: &[(&str, &str, &str, &str)] = &[
     ("lambda", "GET", "/2015-03-31/functions", "ListFunctions"),
+    ("lambda", "GET", "/2019-09-25/functions/*/event-invoke-config/list", "ListFunctionEventInvokeConfigs"),
+    ("lambda", "PUT", "/2019-09-25/functions/*/event-invoke-config", "PutFunctionEventInvokeConfig"),
     ("lambda", "POST", "/2015-03-31/functions", "CreateFunction"),
     ("lambda", "GET", "/2015-03-31/functions/*", "GetFunction"),
     ("lambda", "DELETE", "/2015-03-31/functions/*", "DeleteFunction"),

@@ -65,6 +65,15 @@ pub(crate) fn true_shaped(target: &Target, size: usize) -> Vec<u8> {
                 "ingress": [{"from_port": 443, "to_port": 443, "protocol": "tcp", "cidr_blocks": ["10.0.0.0/8"]}],
             }, "sensitive_attributes": []}],
         }))}),
+        "cloudtrail" => json!({"Records": fill(size, |at| json!({
+            "eventVersion": "1.11", "eventID": format!("00000000-0000-4000-8000-{at:012}"),
+            "eventTime": "2026-06-29T10:00:00Z", "eventName": "AuthorizeSecurityGroupIngress",
+            "eventSource": "ec2.amazonaws.com", "awsRegion": "us-east-1", "recipientAccountId": ACCOUNT,
+            "readOnly": false, "managementEvent": true, "sourceIPAddress": "192.0.2.1", "userAgent": "aws-cli/2.15",
+            "userIdentity": {"type": "IAMUser", "arn": format!("arn:aws:iam::{ACCOUNT}:user/u{}", at % 50)},
+            "requestParameters": {"groupId": format!("sg-{at:017x}"), "ipPermissions": {"items": [{"ipProtocol": "tcp"}]}},
+            "responseElements": {"requestId": format!("{at:032x}"), "_return": true},
+        }))}),
         "kubernetes" => json!({"apiVersion": "v1", "kind": "List", "items": fill(size, |at| json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": {"settings": "a=1"}, "metadata": {
                 "name": format!("settings-{at}"), "namespace": format!("team-{}", at % 40), "labels": tags(at),
@@ -143,6 +152,7 @@ pub(crate) fn documents(size: usize) -> Documents {
     of_terraform(size, &mut all);
     of_cloudformation(size, &mut all);
     of_kubernetes(size, &mut all);
+    of_cloudtrail(size, &mut all);
     of_dense(size, &mut all);
     others(size, &mut all);
     all
@@ -237,6 +247,31 @@ fn of_cloudformation(size: usize, all: &mut Documents) {
         (0..size / 40).map(|at| (at.to_string(), json!({"Condition": (at + 1).to_string()}))).collect();
     let waits = json!({"A": {"Type": "Custom::A"}, "B": {"Type": "Custom::A", "Condition": "0"}});
     add("a long chain of conditions", json!({"Conditions": chain, "Resources": waits}));
+}
+
+/// Requests that name very many things, at any depth, and records without end.
+fn of_cloudtrail(size: usize, all: &mut Documents) {
+    let record = |at: usize, request: Json| {
+        json!({"eventID": at.to_string(), "eventTime": "2026-06-29T10:00:00Z", "eventName": "A", "eventSource": "a",
+            "awsRegion": "r", "recipientAccountId": ACCOUNT, "requestParameters": request})
+    };
+    let named: Vec<Json> = fill(size, |at| json!(format!("i-{at:017x}")));
+    let long = "x".repeat(size);
+    for (what, request) in [
+        ("very many things named", json!({ "ids": named })),
+        ("a long name", json!({ "name": long })),
+        ("a long member", json!({ long: "i-0123456789abcdef0" })),
+    ] {
+        add(all, targets::CLOUDTRAIL, what, &json!({"Records": [record(1, request)]}));
+    }
+    for (what, value) in dense(size) {
+        add(all, targets::CLOUDTRAIL, what, &json!({"Records": [record(1, value.clone())]}));
+        add(all, targets::CLOUDTRAIL, &format!("{what} as records"), &json!({ "Records": value }));
+    }
+    let tiny = |size: usize| fill(size, |at| record(at, Json::Null));
+    add(all, targets::CLOUDTRAIL, "tiny records", &json!({"Records": tiny(size)}));
+    add(all, targets::CLOUDTRAIL, "empty records", &json!({"Records": vec![json!({}); size / 3]}));
+    all.push((targets::CLOUDTRAIL, "line by line".to_owned(), "{\"eventID\":1}\n".repeat(size / 14).into_bytes()));
 }
 
 /// Names of a list that all of its items take over, and YAML that repeats itself.

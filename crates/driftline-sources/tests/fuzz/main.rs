@@ -119,6 +119,11 @@ fn cloudformation_stands_any_bytes() {
 }
 
 #[test]
+fn cloudtrail_stands_any_bytes() {
+    smoke(&targets::CLOUDTRAIL, targets::fuzz_cloudtrail);
+}
+
+#[test]
 fn kubernetes_stands_any_bytes() {
     smoke(&targets::KUBERNETES, targets::fuzz_kubernetes);
 }

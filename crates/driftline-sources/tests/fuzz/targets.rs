@@ -51,6 +51,8 @@ pub(crate) const EVENT_TOPOLOGY: Target = Target::of("event_topology", Model::Ev
 pub(crate) const TERRAFORM: Target = Target::of("terraform", Model::Terraform, 4, 336);
 /// A template is read whole: any part of it may name any other.
 pub(crate) const CLOUDFORMATION: Target = Target::of("cloudformation", Model::CloudFormation, 24, 512);
+/// Each record is read whole, and little of it is kept.
+pub(crate) const CLOUDTRAIL: Target = Target::of("cloudtrail", Model::CloudTrail, 6, 336);
 /// YAML is read whole, and aliases may make a large value of a few bytes, up to a limit of its parser.
 pub(crate) const KUBERNETES: Target =
     Target { name: "kubernetes", reader: Reader::Model(Model::Kubernetes), times: 6, worst: 512, apart: 4096 * KB };
@@ -62,8 +64,20 @@ pub(crate) const MAPPED: Target =
 pub(crate) const SWAMP: Target =
     Target { name: "swamp", reader: Reader::Swamp, times: 24, worst: 48, apart: 4096 * KB };
 
-pub(crate) const ALL: [Target; 11] =
-    [ADOPT, INVENTORY, CONFIG, DNS, EVENT_TOPOLOGY, TERRAFORM, CLOUDFORMATION, KUBERNETES, MAPPED, SWAMP, PLAIN];
+pub(crate) const ALL: [Target; 12] = [
+    ADOPT,
+    INVENTORY,
+    CONFIG,
+    DNS,
+    EVENT_TOPOLOGY,
+    TERRAFORM,
+    CLOUDFORMATION,
+    CLOUDTRAIL,
+    KUBERNETES,
+    MAPPED,
+    SWAMP,
+    PLAIN,
+];
 
 pub(crate) fn fuzz_adopt(bytes: &[u8]) {
     ADOPT.run(bytes);
@@ -91,6 +105,10 @@ pub(crate) fn fuzz_terraform(bytes: &[u8]) {
 
 pub(crate) fn fuzz_cloudformation(bytes: &[u8]) {
     CLOUDFORMATION.run(bytes);
+}
+
+pub(crate) fn fuzz_cloudtrail(bytes: &[u8]) {
+    CLOUDTRAIL.run(bytes);
 }
 
 pub(crate) fn fuzz_kubernetes(bytes: &[u8]) {

@@ -1,6 +1,7 @@
 //! The store as a whole, against a model made of maps; and under writers that race.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod events;
 mod model;
 mod races;
 mod support;

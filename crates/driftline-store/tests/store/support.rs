@@ -1,7 +1,9 @@
 //! Small things that both kinds of test need.
 
 use driftline_core::coverage::Coverage;
-use driftline_core::{Extent, Header, Observation, Outcome, Place, Properties, Resource, ResourceKey, StreamId, Value};
+use driftline_core::{
+    Extent, Header, Nature, Observation, Outcome, Place, Properties, Resource, ResourceKey, StreamId, Value,
+};
 use driftline_store::Tuning;
 use jiff::{SignedDuration, Timestamp};
 
@@ -28,7 +30,14 @@ pub(crate) fn observation<'a>(
     coverage: Coverage,
     resources: impl IntoIterator<Item = (&'a ResourceKey, &'a Value)>,
 ) -> Observation {
-    let header = Header { stream: stream.clone(), taken_at, observer: None, coverage, problems: Vec::new() };
+    let header = Header {
+        stream: stream.clone(),
+        taken_at,
+        observer: None,
+        coverage,
+        problems: Vec::new(),
+        nature: Nature::State,
+    };
     let mut observation = Observation::new(header);
     for (key, value) in resources {
         observation.insert(Resource { key: key.clone(), properties: Properties::new(value) }).unwrap();

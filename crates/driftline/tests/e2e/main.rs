@@ -28,4 +28,5 @@ mod story;
 mod support;
 mod swamp;
 mod terraform;
+mod trail;
 mod traps;

@@ -161,9 +161,31 @@ def one_of_each():
 
 
 def bucket(name):
-    client("s3").create_bucket(Bucket=name)
-    return True
+    """A bucket in the region that is asked."""
+    s3 = client("s3")
+    region = s3.meta.region_name
+    where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket=name, **where)
+    return name
 
 
-VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each, bucket]}
+def upload(name, *pairs):
+    """Files into a bucket: key, file, key, file, …"""
+    for key, path in zip(pairs[::2], pairs[1::2]):
+        with open(path, "rb") as file:
+            client("s3").put_object(Bucket=name, Key=key, Body=file.read())
+    return len(pairs) // 2
+
+
+def narrow(subscription, queue):
+    """A subscription that lets less through, and a function whose failures go somewhere."""
+    policy = json.dumps({"kind": ["order"]})
+    client("sns").set_subscription_attributes(SubscriptionArn=subscription, AttributeName="FilterPolicy", AttributeValue=policy)
+    arn = client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    destination = {"OnFailure": {"Destination": arn}}
+    client("lambda").put_function_event_invoke_config(FunctionName="orders", DestinationConfig=destination)
+    return {"queue": arn}
+
+
+VERBS = {verb.__name__: verb for verb in [bucket, upload, narrow, deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))

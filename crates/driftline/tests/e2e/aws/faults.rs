@@ -240,3 +240,71 @@ fn a_budget_of_calls_is_kept_and_what_it_does_not_reach_is_not_gone() {
     assert!(cloud.calls_in_all() <= 3, "{:?}", cloud.called());
     assert_eq!(counts(&cloud.drift())[0], 0);
 }
+
+#[test]
+fn a_stack_that_cannot_be_read_is_not_checked_and_the_others_are_right() {
+    let Some(cloud) = Cloud::new() else { return };
+    cloud.boto3(&["deploy"]);
+    cloud.run(["observe", "cloudformation", "--strict"]).succeeded();
+    cloud.run(["baseline", "set"]).succeeded();
+    let before = cloud.drift();
+    let in_sync = counts(&before)[3];
+    assert!(in_sync > 10, "{before:#}");
+    cloud.rules(json!([{"match": {"operation": "GetTemplate"}, "do": {"refuse": "deny"}}]));
+    let observe = ["observe", "cloudformation"];
+    cloud.run(observe).succeeded().says(&["access denied: cloudformation:GetTemplate is not allowed"]);
+    cloud.run(observe.iter().chain(&["--strict"])).exited(3);
+    // The stack itself was listed; what it declares was not looked at, and is not gone.
+    let [drifted, unknown, not_checked, still] = counts(&cloud.drift());
+    assert_eq!([drifted, unknown, not_checked, still], [0, 0, in_sync - 1, 1]);
+    cloud.rules(json!([{"match": {"operation": "ListExports"}, "do": {"refuse": "deny"}}]));
+    cloud.run(observe).succeeded().says(&["exports: access denied: cloudformation:ListExports is not allowed"]);
+    assert_eq!(counts(&cloud.drift()), [0, 0, 0, in_sync]);
+}
+
+#[test]
+fn a_call_is_tried_as_often_as_is_asked_for() {
+    let Some(cloud) = Cloud::new() else { return };
+    cloud.rules(json!([{"match": {"service": "ec2"}, "do": {"refuse": "throttle"}}]));
+    for attempts in ["1", "3"] {
+        cloud.proxy.forget_calls();
+        let observe = ["observe", "adopt", "--types", "AWS::EC2::VPC", "--attempts", attempts];
+        cloud.run(observe).succeeded().says(&["throttled: ec2 DescribeVpcs was refused at every attempt"]);
+        assert_eq!(cloud.called()["ec2:DescribeVpcs"].to_string(), attempts);
+    }
+    cloud.run(["observe", "adopt", "--attempts", "0"]).exited(1);
+}
+
+#[test]
+fn an_index_that_knows_less_makes_nothing_gone() {
+    let Some(cloud) = Cloud::new() else { return };
+    let arn = |name: &str| format!("arn:aws:sqs:us-east-1:{{account}}:{name}");
+    let row = |name: &str| {
+        json!({"arn": arn(name), "resourceType": "AWS::SQS::Queue", "awsRegion": "us-east-1", "accountId": "{account}",
+            "tags": [{"key": "team", "value": "ops"}]})
+        .to_string()
+    };
+    let tagged = json!({"ResourceARN": arn("one"), "Tags": [{"Key": "team", "Value": "ops"}]});
+    let page = |size: u32, token: &str| json!({"default": size, "max": 100, "size_in": token});
+    let mut of_tags = page(100, "ResourcesPerPage");
+    of_tags["token_in"] = json!("PaginationToken");
+    of_tags["token_out"] = json!("PaginationToken");
+    cloud.fixtures(json!([
+        {"match": {"service": "config", "operation": "SelectResourceConfig"},
+         "listing": {"items": "Results", "entries": [row("one"), row("two"), row("three")], "page": page(2, "")}},
+        {"match": {"service": "tagging", "operation": "GetResources"},
+         "listing": {"items": "ResourceTagMappingList", "entries": [tagged], "page": of_tags}},
+    ]));
+    let scan = |index: &str| cloud.run(["observe", "inventory", "--scan", index, "--strict"]).succeeded();
+    scan("config");
+    cloud.run(["baseline", "set"]).succeeded();
+    assert_eq!(seen(&cloud)[0].1, 3);
+    assert_eq!(cloud.called()["config:SelectResourceConfig"], 2, "{:?}", cloud.called());
+    // Two queues have no tags: the tagging API has never heard of them.
+    scan("tag-api");
+    let [drifted, unknown, not_checked, _] = counts(&cloud.drift());
+    assert_eq!([drifted, unknown, not_checked], [0, 0, 2], "what the other index has never heard of is not gone");
+    scan("config");
+    assert_eq!(counts(&cloud.drift()), [0, 0, 0, 3]);
+    cloud.run(["observe", "inventory", "--scan", "guess"]).refused(&["resource-explorer, config, tag-api"]);
+}

@@ -107,3 +107,29 @@ fn a_stack_and_its_resources_are_observed() {
         assert!(wrong.is_empty(), "{live}: {wrong:#?}");
     }
 }
+
+#[test]
+fn what_a_subscription_lets_through_and_where_failures_go_is_part_of_the_graph() {
+    let Some(cloud) = Cloud::new() else { return };
+    let made = cloud.boto3(&["deploy"]);
+    let observe = ["observe", "event-topology", "--strict"];
+    cloud.run(observe).succeeded();
+    cloud.run(["baseline", "set"]).succeeded();
+    cloud.run(observe).succeeded();
+    assert_eq!(crate::support::counts(&cloud.drift())[..3], [0, 0, 0]);
+    let dead = made["DeadLetters"].as_str().unwrap();
+    let queue = cloud.boto3(&["narrow", made["Subscription"].as_str().unwrap(), dead])["queue"].clone();
+    cloud.run(observe).succeeded();
+    let report = cloud.drift();
+    let text = report.to_string();
+    assert!(text.contains("filterPolicy") && text.contains("order"), "{report:#}");
+    let function = format!("arn:aws:lambda:us-east-1:{}:function:orders", cloud.account);
+    let new: Vec<String> = super::ids_with(&report, "unknown").into_iter().collect();
+    assert_eq!(new.len(), 1, "{new:?}");
+    assert!(new[0].starts_with(&function) && new[0].ends_with(queue.as_str().unwrap()), "{new:?}");
+    // What cannot be read is not gone.
+    cloud.rules(serde_json::json!([{"match": {"operation": "GetSubscriptionAttributes"}, "do": {"refuse": "deny"}}]));
+    cloud.run(["observe", "event-topology"]).succeeded().says(&["sns:GetSubscriptionAttributes is not allowed"]);
+    let gone = cloud.drift()["resources"].as_array().unwrap().iter().filter(|one| one["kind"] == "deleted").count();
+    assert_eq!(gone, 0);
+}

@@ -117,3 +117,54 @@ fn each_service_may_have_an_endpoint_of_its_own() {
     crate::support::ran(&command.output().unwrap()).succeeded();
     assert_eq!(cloud.called().into_keys().collect::<Vec<_>>(), ["ec2:DescribeVpcs", "sts:GetCallerIdentity"]);
 }
+
+#[test]
+fn roles_are_taken_on_one_after_the_other_and_the_last_gets_the_external_id() {
+    let Some(cloud) = Cloud::of_moto() else { return };
+    let (first, last) = (new_account(), new_account());
+    let chain = format!("arn:aws:iam::{first}:role/jump,arn:aws:iam::{last}:role/read");
+    let observe =
+        ["observe", "adopt", "--types", "AWS::EC2::VPC", "--role-arn", &chain, "--external-id", "shared-word"];
+    cloud.run(observe).succeeded();
+    let streams: Vec<String> = digests(&cloud).into_keys().collect();
+    assert_eq!(streams, [format!("adopt@{last}/us-east-1")]);
+    assert_eq!(cloud.called()["sts:AssumeRole"], 2);
+    cloud.rules(json!([{"match": {"operation": "AssumeRole"}, "when": {"calls": [2]}, "do": {"refuse": "deny"}}]));
+    cloud.run(observe).refused(&[&format!("cannot assume arn:aws:iam::{last}:role/read"), "nothing was committed"]);
+}
+
+#[test]
+fn what_the_configuration_lists_is_observed_and_its_gaps_decide_the_exit_code() {
+    let Some(cloud) = Cloud::new() else { return };
+    cloud.boto3(&["groups", "2"]);
+    let config = r#"
+        [[source]]
+        name = "adopt/own"
+        model = "adopt"
+        aws = { regions = ["us-east-1", "eu-west-1"], types = ["AWS::EC2::SecurityGroup"], attempts = 2 }
+
+        [[source]]
+        name = "inventory/own"
+        model = "inventory"
+        aws = { types = ["AWS::SQS::Queue"] }
+
+        [[source]]
+        name = "trail"
+        model = "cloudtrail"
+        aws = { events = { since = "2026-01-01", until = "2026-01-02" } }
+    "#;
+    cloud.sandbox.write("driftline.toml", config);
+    cloud.fixture_file(include_str!("../../../../fake-aws/fixtures/cloudtrail.json"));
+    cloud.run(["observe", "all", "--strict"]).succeeded();
+    let account = &cloud.account;
+    let expected = [
+        format!("adopt/own@{account}/eu-west-1"),
+        format!("adopt/own@{account}/us-east-1"),
+        format!("inventory/own@{account}/us-east-1"),
+        format!("trail@{account}/us-east-1"),
+    ];
+    assert_eq!(digests(&cloud).into_keys().collect::<Vec<_>>(), expected);
+    cloud.rules(json!([{"match": {"service": "ec2", "region": "eu-west-1"}, "do": {"refuse": "deny"}}]));
+    cloud.run(["observe", "all"]).succeeded().says(&["access denied: ec2:DescribeSecurityGroups"]);
+    cloud.run(["observe", "all", "--strict"]).exited(3);
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::cluster::{Cluster, LIMITED_USER, programs, shared};
 use crate::support::{Ran, Sandbox, counts, files, resource};
@@ -76,6 +76,12 @@ fn an_untouched_cluster_does_not_drift_and_what_is_changed_does() {
     assert_eq!(web["changes"][0]["current"], 3);
     let login = resource(&report, &format!("secret/{namespace}/login"));
     assert_eq!(paths(login), ["/data/password"]);
+
+    // The API server knows who wrote the field, though of a scale not when.
+    let blame = sandbox.json(["blame", &format!("deployment.apps/{namespace}/web")]);
+    let act = &blame["changes"][0]["acts"][0];
+    assert_eq!((&act["certainty"], &act["who"]), (&json!("likely"), &json!("the field manager kubectl")), "{blame:#}");
+    assert_eq!((&act["what"], &act["how"]), (&json!("Update of its scale"), &json!("kubectl")));
 
     // Neither the text nor its base64 form is anywhere.
     let stored = files(&sandbox.store());
