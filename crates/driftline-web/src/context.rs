@@ -43,9 +43,10 @@ pub struct Context<'a> {
     pub notice: Option<&'a str>,
     /// What is wrong with what is shown, e.g. that it could not be brought up to date.
     pub warning: Option<&'a str>,
-    /// The addresses of the style and the script.
+    /// The addresses of the style, the script and the icon.
     pub style: &'a str,
     pub script: &'a str,
+    pub icon: &'a str,
 }
 
 /// Two points in time as they were asked for.

@@ -5,8 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-
-pub(crate) use driftline_core::text::{is_hidden, visible};
+pub(crate) use driftline_core::text::{is_hidden, short, visible};
 
 use crate::args::{ColorChoice, Global};
 use crate::error::{CommandError, CommandResult};
@@ -445,14 +444,4 @@ pub(crate) fn markdown_cell(text: &str) -> String {
         }
     }
     out
-}
-
-/// A value on one line, cut where it gets long; says how much was left out.
-pub(crate) fn short(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most).collect();
-    format!("{kept}… ({} more)", count - most)
 }
