@@ -38,7 +38,7 @@ fn around(context: &Context<'_>, headline: &str, navigation: &Markup, main: &Mar
                 link rel="stylesheet" href=(context.style);
                 script src=(context.script) defer {}
             }
-            body data-revision=(context.revision) {
+            body data-revision=[(context.view != View::Other).then_some(context.revision)] {
                 a.skip href="#main" { "Skip to the content" }
                 header.top {
                     a.brand href="/" { "Driftline" }
