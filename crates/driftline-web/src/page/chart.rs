@@ -58,8 +58,13 @@ fn drawn(band: &Band<'_>, start: Timestamp, until: Timestamp) -> Markup {
 /// A value holds until the next: a line in steps, and what is below it.
 fn steps(points: &[(Timestamp, u64)], most: u64, start: Timestamp, until: Timestamp) -> (String, String) {
     let span = millis(start, until).max(1);
-    let x = |at: Timestamp| u64::try_from(u128::from(millis(start, at)) * u128::from(WIDTH) / u128::from(span)).map_or(WIDTH, |x| x.min(WIDTH));
-    let y = |value: u64| HEIGHT - u64::try_from(u128::from(value) * u128::from(HEIGHT) / u128::from(most.max(1))).unwrap_or(HEIGHT);
+    let x = |at: Timestamp| {
+        u64::try_from(u128::from(millis(start, at)) * u128::from(WIDTH) / u128::from(span))
+            .map_or(WIDTH, |x| x.min(WIDTH))
+    };
+    let y = |value: u64| {
+        HEIGHT - u64::try_from(u128::from(value) * u128::from(HEIGHT) / u128::from(most.max(1))).unwrap_or(HEIGHT)
+    };
     let mut line = String::new();
     for (at, value) in points {
         if line.is_empty() {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::words::{count, more, shown_long};
+use super::words::{count, more, shown};
 use crate::model::View;
 
 /// How many lines are written at all.
-const LINES: usize = 400;
+const LINES: usize = 200;
 /// How many lines that are alike stay beside one that is not.
 const AROUND: usize = 3;
 /// The largest pair of arrays that is searched for items they have in common.
@@ -87,7 +87,7 @@ fn block(lines: &[Line]) -> Markup {
 }
 
 fn side(depth: usize, text: Option<&str>) -> Markup {
-    html! { td { @if let Some(text) = text { code { (" ".repeat(depth.min(40) * 2)) (shown_long(text)) } } } }
+    html! { td { @if let Some(text) = text { code { (" ".repeat(depth.min(40) * 2)) (shown(text)) } } } }
 }
 
 /// The lines in parts: those near a difference, and those between, which are folded where that saves some.
@@ -285,7 +285,10 @@ mod tests {
         let mut all: Vec<Line> = (0..40).map(|_| line(Mark::Alike)).collect();
         all[20] = line(Mark::Changed);
         let parts = parts(&all);
-        assert_eq!(parts.iter().map(|(folded, part)| (*folded, part.len())).collect::<Vec<_>>(), [(true, 17), (false, 7), (true, 16)]);
+        assert_eq!(
+            parts.iter().map(|(folded, part)| (*folded, part.len())).collect::<Vec<_>>(),
+            [(true, 17), (false, 7), (true, 16)]
+        );
         assert!(super::parts(&[]).is_empty());
     }
 }

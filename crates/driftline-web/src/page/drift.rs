@@ -57,9 +57,13 @@ pub(super) fn compare(
     let changed = counts(&[(summary.drifted, "drifted"), (summary.unknown, "unknown")]);
     let headline = match (changed.is_empty(), summary.not_checked) {
         (true, 0) => "No change between the two".to_owned(),
-        (true, rest) => format!("No change between the two, but {} of {} not checked", number(rest), number(summary.total)),
+        (true, rest) => {
+            format!("No change between the two, but {} of {} not checked", number(rest), number(summary.total))
+        }
         (false, 0) => format!("{changed} between the two"),
-        (false, rest) => format!("{changed} between the two; {} of {} not checked", number(rest), number(summary.total)),
+        (false, rest) => {
+            format!("{changed} between the two; {} of {} not checked", number(rest), number(summary.total))
+        }
     };
     let (from, to) = (asked.from.as_deref().unwrap_or_default(), asked.to.as_deref().unwrap_or_default());
     let link = |query: &DriftQuery| compare_link(from, to, query);

@@ -20,15 +20,16 @@ const POINTS: usize = 100;
 
 pub(super) fn versions(context: &Context<'_>, sources: &[SourceVersions]) -> String {
     let all: u64 = sources.iter().map(|source| source.versions.len() as u64 + source.left_out).sum();
-    let headline = match sources.iter().filter_map(|source| source.versions.first()).map(|version| version.taken_at).max() {
-        None => "Nothing was observed yet".to_owned(),
-        Some(newest) => format!(
-            "{} of {}; the newest {}",
-            count(all, "version"),
-            count(sources.len(), "source"),
-            super::words::ago(newest, context.now)
-        ),
-    };
+    let headline =
+        match sources.iter().filter_map(|source| source.versions.first()).map(|version| version.taken_at).max() {
+            None => "Nothing was observed yet".to_owned(),
+            Some(newest) => format!(
+                "{} of {}; the newest {}",
+                count(all, "version"),
+                count(sources.len(), "source"),
+                super::words::ago(newest, context.now)
+            ),
+        };
     let each = (ALL_ROWS / sources.len().max(1)).clamp(3, ROWS);
     document(
         context,

@@ -49,11 +49,8 @@ pub(super) fn count(many: impl TryInto<u64>, noun: &str) -> String {
 
 /// Parts that are not nothing, as a list in words.
 pub(super) fn counts(parts: &[(u64, &str)]) -> String {
-    let told: Vec<String> = parts
-        .iter()
-        .filter(|(many, _)| *many > 0)
-        .map(|(many, word)| format!("{} {word}", number(*many)))
-        .collect();
+    let told: Vec<String> =
+        parts.iter().filter(|(many, _)| *many > 0).map(|(many, word)| format!("{} {word}", number(*many))).collect();
     told.join(", ")
 }
 
