@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::words::{
-    can_be_accepted, class, compact, count, encoded, level, number, resource_link, shown, since, status,
+    breakable, can_be_accepted, class, compact, count, encoded, level, number, resource_link, shown, since, status,
 };
 use crate::context::Context;
 use crate::drift_query::{DriftQuery, Sheet, Sort};
@@ -80,9 +80,9 @@ fn row(now: Timestamp, finding: &Finding, selectable: bool) -> Markup {
             td.severity data-label="Severity" { (level(finding.severity)) }
             td.word data-label="Status" { (status(finding.status, finding.kind)) }
             th.what scope="row" { (resource_link(&finding.canonical_id, Some(&finding.id))) (told(finding)) }
-            td data-label="Type" { (shown(&finding.resource_type)) }
-            td data-label="Place" { (shown(&finding.place)) }
-            td data-label="Source" { (shown(&finding.source)) }
+            td data-label="Type" { (breakable(&finding.resource_type)) }
+            td data-label="Place" { (breakable(&finding.place)) }
+            td data-label="Source" { (breakable(&finding.source)) }
             td.when data-label="Since" { @if let Some(at) = finding.first_seen { (since(at, now)) } }
         }
     }

@@ -32,12 +32,14 @@ pub(super) fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
                     h2 #newest { "Newest findings" }
                     (newest(context.now, &snapshot.findings, NEWEST))
                 }
-                section aria-labelledby="sources" {
-                    h2 #sources { "Sources" }
-                    (sources(context.now, &snapshot.sources))
+                div {
+                    section aria-labelledby="sources" {
+                        h2 #sources { "Sources" }
+                        (sources(context.now, &snapshot.sources))
+                    }
+                    section aria-labelledby="course" { h2 #course { "Drift over time" } (over_time(snapshot)) }
                 }
             }
-            section aria-labelledby="course" { h2 #course { "Drift over time" } (over_time(snapshot)) }
             section aria-labelledby="velocity" { h2 #velocity { "Velocity by type" } (velocity(&snapshot.velocity)) }
             section aria-labelledby="gaps" { h2 #gaps { "Not checked" } (gaps(&snapshot.gaps, &snapshot.summary)) }
         },
@@ -228,7 +230,7 @@ fn type_row(one: &TypeVelocity, most: f64) -> Markup {
                 (shown(&one.resource_type))
                 @if let Some(noisy) = &one.noisy { " " span.flag.noisy { "noisy" } p.why { (shown(noisy)) } }
             }
-            td.rate { (bar(one.drift_rate, most)) span { (format!("{:.1} %", one.drift_rate * 100.0)) } }
+            td { div.rate { (bar(one.drift_rate, most)) span { (format!("{:.1} %", one.drift_rate * 100.0)) } } }
             td.n { (number(one.drifted)) } td.n { (number(one.checked)) }
             td.n { (number(one.last24h)) } td.n { (number(one.last7d)) } td.n { (number(one.last30d)) }
         }

@@ -43,7 +43,15 @@ pub(super) fn resource(context: &Context<'_>, resource: &Resource) -> String {
 
 /// What is wrong with it, by whoever says the worst of it.
 fn headline(resource: &Resource) -> String {
-    let rank = |view: &&View| (can_be_accepted(view.status), view.severity, view.status == Status::NotChecked);
+    let rank = |view: &&View| {
+        let status = match view.status {
+            Status::Drifted => 3,
+            Status::Unknown => 2,
+            Status::NotChecked => 1,
+            Status::InSync => 0,
+        };
+        (status, view.severity, view.changes.len())
+    };
     let Some(worst) = resource.views.iter().max_by_key(rank) else {
         return "Not seen by any source now".to_owned();
     };

@@ -88,7 +88,7 @@ fn log(context: &Context<'_>, at: usize, source: &SourceVersions, most: usize) -
                     }
                 }
             }))
-            (more(source.versions.len().saturating_add(left_out), most, "versions; driftline log lists all"))
+            (more(source.versions.len().saturating_add(left_out), source.versions.len().min(most), "versions; driftline log lists all"))
         }
     }
 }
