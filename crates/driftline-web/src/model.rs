@@ -94,6 +94,10 @@ pub struct Source {
     pub taken_at: Timestamp,
     pub stale: bool,
     pub resources: u64,
+    pub in_sync: u64,
+    pub drifted: u64,
+    pub unknown: u64,
+    pub not_checked: u64,
     pub complete_extents: u64,
     pub partial_extents: u64,
     pub problems: Vec<String>,
@@ -326,9 +330,6 @@ pub struct Topology {
     /// The graph as one SVG element without style and script.
     #[serde(skip)]
     pub svg: Option<String>,
-    /// The same as a document of its own, with its style.
-    #[serde(skip)]
-    pub svg_alone: Option<String>,
     /// Why there is no picture, or what is not in it.
     pub note: Option<String>,
 }

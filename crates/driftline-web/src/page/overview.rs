@@ -137,7 +137,10 @@ fn sources(now: Timestamp, sources: &[Source]) -> Markup {
                                 Some(version) => { ", held against v" (version) }
                                 None => { ", not in the baseline" }
                             }
-                            ", " (count(source.resources, "resource")) ", "
+                            ", " (count(source.resources, "resource"))
+                            @let open = counts(&[(source.drifted, "drifted"), (source.unknown, "unknown"), (source.not_checked, "not checked")]);
+                            @if !open.is_empty() { ", " (open) }
+                            ", "
                             (count(source.complete_extents, "extent")) " whole"
                             @if source.partial_extents > 0 { ", " strong.partial { (number(source.partial_extents)) " in part" } }
                         }
