@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 // What a page can do beyond itself: bring itself up to date, select rows, slide through time, listen to keys, and keep
 // saying how long ago something was. Without it every page is complete; nothing here may be needed.
 "use strict";
@@ -185,6 +184,3 @@
   setInterval(tellTimes, 30000);
   if (known && live) listen();
 })();
-=======
-/* */
->>>>>>> web
