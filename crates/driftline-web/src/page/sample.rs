@@ -315,7 +315,6 @@ impl Sample<'_> {
             moments: vec![at("2026-06-20T09:00:00Z"), at("2026-06-29T09:00:00Z")],
             left_out: 3,
             svg: Some("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10 10\" role=\"img\" aria-label=\"g\"><g class=\"node added\"><rect width=\"5\" height=\"5\"></rect></g></svg>".to_owned()),
-            svg_alone: None,
             note: self.maybe("3 more nodes not drawn"),
         }
     }
