@@ -34,7 +34,7 @@ pub(super) fn table(
 ) -> Markup {
     html! {
         table.findings {
-            caption { (caption) }
+            caption.unseen { (caption) }
             thead {
                 tr {
                     @if selectable {

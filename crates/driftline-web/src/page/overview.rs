@@ -247,7 +247,7 @@ fn gaps(gaps: &[Gap], summary: &Summary) -> Markup {
             p { "One side did not look here. This is never counted as in sync, and never as deleted." }
             (wide("Places that were not checked", &html! {
                 table {
-                    caption { "Where, how much and why" }
+                    caption.unseen { "Where, how much and why" }
                     thead { tr { th scope="col" { "place" } th scope="col" { "source" } th.n scope="col" { "resources" } th scope="col" { "types" } th scope="col" { "why" } } }
                     tbody { @for gap in gaps.iter().take(ROWS) { (gap_row(gap)) } }
                 }

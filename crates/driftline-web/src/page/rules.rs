@@ -40,7 +40,7 @@ pub(super) fn rules(context: &Context<'_>, snapshot: &Snapshot) -> String {
             }
             @if !idle.is_empty() {
                 details {
-                    summary { (count(idle.len(), "built-in rule")) " that excuse nothing now" }
+                    summary { (count(idle.len(), "built-in rule")) @if idle.len() == 1 { " that excuses nothing now" } @else { " that excuse nothing now" } }
                     (table("Built-in rules without use", idle))
                 }
             }
@@ -53,7 +53,7 @@ fn table(caption: &str, mut rules: Vec<&Rule>) -> Markup {
     html! {
         (wide(caption, &html! {
             table {
-                caption { (caption) }
+                caption.unseen { (caption) }
                 thead { tr {
                     th scope="col" { "rule" } th.n scope="col" { "excuses" } th scope="col" { "about" } th scope="col" { "reason" }
                     th scope="col" { "origin" } th scope="col" { "until" }

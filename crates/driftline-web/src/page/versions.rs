@@ -76,7 +76,7 @@ fn log(context: &Context<'_>, at: usize, source: &SourceVersions, most: usize) -
             h2 id=(id) { (shown(&source.source)) }
             (wide("Versions", &html! {
                 table {
-                    caption { "Versions, the newest first" }
+                    caption.unseen { "Versions, the newest first" }
                     thead { tr {
                         th scope="col" { "version" } th scope="col" { "observed" } th.n scope="col" { "resources" } th.n scope="col" { "added" }
                         th.n scope="col" { "changed" } th.n scope="col" { "removed" } th.n scope="col" { "extents whole" } th.n scope="col" { "in part" } th scope="col" { "compare" }
