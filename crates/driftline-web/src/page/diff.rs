@@ -59,7 +59,10 @@ pub(super) fn side_by_side(view: &View) -> Markup {
     let listed = &lines[..lines.len().min(LINES)];
     html! {
         div.diff {
-            p.why { "Left what is expected, right what is there. ~ changed, + only there, − only expected, ≈ excused by a rule." }
+            p.why {
+                "Left what is expected, right what is there. "
+                "~ changed, + only there, − only expected, ≈ excused by a rule."
+            }
             @for (folded, part) in parts(listed) {
                 @if folded { details { summary { (count(part.len(), "line")) " alike" } (block(part)) } }
                 @else { (block(part)) }
@@ -76,7 +79,12 @@ fn block(lines: &[Line]) -> Markup {
             tbody {
                 @for line in lines {
                     tr.(line.mark.class()) {
-                        td.sign { @if line.mark != Mark::Alike { span aria-hidden="true" { (line.mark.sign()) } span.unseen { (line.mark.class()) } } }
+                        td.sign {
+                            @if line.mark != Mark::Alike {
+                                span aria-hidden="true" { (line.mark.sign()) }
+                                span.unseen { (line.mark.class()) }
+                            }
+                        }
                         (side(line.depth, line.left.as_deref()))
                         (side(line.depth, line.right.as_deref()))
                     }

@@ -21,7 +21,10 @@ pub(super) fn sign_in(context: &Context<'_>, failed: Option<&str>, next: &str) -
                 input #token type="password" name="token" required autocomplete="current-password" spellcheck="false";
                 button type="submit" { "Sign in" }
             }
-            p.why { "Whoever started " code { "driftline serve" } " has the token: it is in the file or the variable that was named there." }
+            p.why {
+                "Whoever started " code { "driftline serve" }
+                " has the token: it is in the file or the variable that was named there."
+            }
         },
     )
 }

@@ -14,6 +14,10 @@ use crate::model::{
     Topology, TypeVelocity, Version, Violation,
 };
 
+/// As the program draws it.
+const DRAWN: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\" role=\"img\" aria-label=\"graph\">\
+    <g class=\"node added\"><rect width=\"5\" height=\"5\"></rect></g></svg>";
+
 /// Says every text from outside: as it usually is, or as somebody who means harm would have it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<'a>(pub Option<&'a str>);
@@ -219,7 +223,8 @@ impl Sample<'_> {
     pub(super) fn resource(self) -> Resource {
         let properties = |count: u32| {
             let rules: Vec<Value> = (0..30).map(|at| json!({"port": at, "cidr": self.text("10.0.0.0/8")})).collect();
-            json!({"ingressRuleCount": count, self.text("description"): self.text("internal"), "rules": rules, "vpc": null})
+            let (name, text) = (self.text("description"), self.text("internal"));
+            json!({"ingressRuleCount": count, name: text, "rules": rules, "vpc": null})
         };
         let view = |number: usize, status, kind| crate::model::View {
             finding_id: format!("f{number}"),
@@ -310,7 +315,7 @@ impl Sample<'_> {
             edges: vec![edge("same"), edge("removed"), edge("changed")],
             moments: vec![at("2026-06-20T09:00:00Z"), at("2026-06-29T09:00:00Z")],
             left_out: 3,
-            svg: Some("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10 10\" role=\"img\" aria-label=\"g\"><g class=\"node added\"><rect width=\"5\" height=\"5\"></rect></g></svg>".to_owned()),
+            svg: Some(DRAWN.to_owned()),
             note: Some(self.text("3 more nodes not drawn")),
         }
     }

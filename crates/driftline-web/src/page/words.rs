@@ -188,9 +188,27 @@ pub(super) fn more(total: usize, listed: usize, what: &str) -> Markup {
     html! { @if total > listed { p.more { "… and " (number(total - listed)) " more " (what) "." } } }
 }
 
-/// A table that may be wider than the screen: it scrolls by itself, also by keyboard.
-pub(super) fn wide(caption: &str, table: &Markup) -> Markup {
-    html! { div.wide role="region" aria-label=(caption) tabindex="0" { (table) } }
+/// A table that may be wider than the screen: it scrolls by itself, also by keyboard. `#` marks the heads of columns
+/// with numbers. The caption is for those who do not see the heading above it.
+pub(super) fn table(caption: &str, heads: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.wide role="region" aria-label=(caption) tabindex="0" {
+            table {
+                caption.unseen { (caption) }
+                thead {
+                    tr {
+                        @for head in heads {
+                            @match head.strip_prefix('#') {
+                                Some(head) => { th.n scope="col" { (head) } }
+                                None => { th scope="col" { (head) } }
+                            }
+                        }
+                    }
+                }
+                tbody { (rows) }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
