@@ -1,61 +1,82 @@
-//! Answers as HTML: pure functions from what is told to a whole document.
+//! The pages: pure functions from answers to HTML.
+//!
+//! Every page works without its script, carries no script and no style of its own, and bounds what it lists. Its first
+//! line says what is wrong or that nothing is, and how much was not looked at.
 
 use crate::context::{AcceptForm, Asked, Context, Problem};
 use crate::drift_query::{DriftQuery, Sheet};
 use crate::model::{Beginning, Between, Posture, Resource, Snapshot, SourceVersions, Topology};
 
-fn document(context: &Context<'_>, title: &str) -> String {
-    format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><link rel=\"stylesheet\" \
-         href=\"{}\"></head><body><main><h1>{title}</h1></main></body></html>",
-        context.style
-    )
+mod chart;
+mod diff;
+mod drift;
+mod entry;
+mod findings;
+mod frame;
+mod overview;
+mod posture;
+mod resource;
+mod rules;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod versions;
+mod words;
+
+pub fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
+    overview::overview(context, snapshot)
 }
 
-pub fn overview(context: &Context<'_>, _: &Snapshot) -> String {
-    document(context, "Overview")
+pub fn drift(context: &Context<'_>, snapshot: &Snapshot, query: &DriftQuery, sheet: &Sheet<'_>) -> String {
+    drift::drift(context, snapshot, query, sheet)
 }
 
-pub fn drift(context: &Context<'_>, _: &Snapshot, _: &DriftQuery, _: &Sheet<'_>) -> String {
-    document(context, "Drift")
+pub fn resource(context: &Context<'_>, resource: &Resource) -> String {
+    resource::resource(context, resource)
 }
 
-pub fn resource(context: &Context<'_>, _: &Resource) -> String {
-    document(context, "Resource")
+pub fn topology(context: &Context<'_>, topology: &Topology, asked: &Asked) -> String {
+    topology::topology(context, topology, asked)
 }
 
-pub fn topology(context: &Context<'_>, _: &Topology, _: &Asked) -> String {
-    document(context, "Topology")
+pub fn posture(context: &Context<'_>, posture: &Posture) -> String {
+    posture::posture(context, posture)
 }
 
-pub fn posture(context: &Context<'_>, _: &Posture) -> String {
-    document(context, "Posture")
+pub fn versions(context: &Context<'_>, sources: &[SourceVersions]) -> String {
+    versions::versions(context, sources)
 }
 
-pub fn versions(context: &Context<'_>, _: &[SourceVersions]) -> String {
-    document(context, "Versions")
+pub fn compare(
+    context: &Context<'_>,
+    asked: &Asked,
+    between: &Between,
+    query: &DriftQuery,
+    sheet: &Sheet<'_>,
+) -> String {
+    drift::compare(context, asked, between, query, sheet)
 }
 
-pub fn compare(context: &Context<'_>, _: &Asked, _: &Between, _: &DriftQuery, _: &Sheet<'_>) -> String {
-    document(context, "Compare")
+pub fn rules(context: &Context<'_>, snapshot: &Snapshot) -> String {
+    rules::rules(context, snapshot)
 }
 
-pub fn rules(context: &Context<'_>, _: &Snapshot) -> String {
-    document(context, "Rules")
+/// There is nothing to show yet.
+pub fn beginning(context: &Context<'_>, beginning: &Beginning) -> String {
+    entry::beginning(context, beginning)
 }
 
-pub fn beginning(context: &Context<'_>, _: &Beginning) -> String {
-    document(context, "Welcome")
+pub fn sign_in(context: &Context<'_>, failed: Option<&str>, next: &str) -> String {
+    entry::sign_in(context, failed, next)
 }
 
-pub fn sign_in(context: &Context<'_>, _: Option<&str>, _: &str) -> String {
-    document(context, "Sign in")
+pub fn problem(context: &Context<'_>, problem: &Problem) -> String {
+    entry::problem(context, problem)
 }
 
-pub fn problem(context: &Context<'_>, _: &Problem) -> String {
-    document(context, "Problem")
-}
-
-pub fn accept_again(context: &Context<'_>, _: &Problem, _: &AcceptForm) -> String {
-    document(context, "Not accepted")
+/// Accepting did not work; what was typed is kept.
+pub fn accept_again(context: &Context<'_>, failed: &Problem, form: &AcceptForm) -> String {
+    entry::accept_again(context, failed, form)
 }

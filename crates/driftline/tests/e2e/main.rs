@@ -8,6 +8,8 @@ mod answers;
 #[cfg(feature = "aws")]
 mod aws;
 mod bad_input;
+#[cfg(feature = "web")]
+mod browser;
 mod cloudformation;
 mod commands;
 mod compare;

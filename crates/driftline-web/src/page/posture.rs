@@ -1,0 +1,143 @@
+//! *Posture*: what compliance rules say, and what became of that.
+
+use maud::{Markup, html};
+
+use super::chart::{Band, course};
+use super::frame::document;
+use super::words::{count, counts, more, number, resource_link, shown, stamp, when, wide};
+use crate::context::Context;
+use crate::model::{Posture, PostureRule, Violation};
+
+/// How many rows each table has.
+const ROWS: usize = 80;
+
+pub(super) fn posture(context: &Context<'_>, posture: &Posture) -> String {
+    let headline = headline(posture);
+    document(
+        context,
+        &headline,
+        &html! {
+            h1 { (headline) }
+            @if posture.rules.is_empty() {
+                p.lead { "No source tells what compliance rules say. " code { "driftline observe config" } " reads what AWS Config does." }
+            } @else {
+                p.lead { "Held against " strong { (shown(&posture.against)) } "." }
+                section aria-labelledby="rules" { h2 #rules { "By rule" } (rules(&posture.rules)) }
+                section aria-labelledby="violations" { h2 #violations { "Violations" } (violations(context, posture)) }
+                section aria-labelledby="course" { h2 #course { "Over time" } (over_time(context, posture)) }
+            }
+        },
+    )
+}
+
+fn headline(posture: &Posture) -> String {
+    let sum = |of: fn(&PostureRule) -> u64| posture.rules.iter().map(of).sum::<u64>();
+    if posture.rules.is_empty() {
+        return "Nothing is known about compliance".to_owned();
+    }
+    let all = sum(|rule| rule.non_compliant);
+    let rest = counts(&[
+        (sum(|rule| rule.newly_non_compliant), "of them new"),
+        (sum(|rule| rule.resolved), "resolved"),
+        (sum(|rule| rule.not_checked), "not checked"),
+    ]);
+    let first = if all == 0 { "Nothing is non-compliant".to_owned() } else { format!("{} non-compliant", number(all)) };
+    if rest.is_empty() { first } else { format!("{first}; {rest}") }
+}
+
+fn rules(rules: &[PostureRule]) -> Markup {
+    let mut sorted: Vec<&PostureRule> = rules.iter().collect();
+    sorted.sort_by_key(|rule| std::cmp::Reverse((rule.newly_non_compliant, rule.non_compliant, rule.not_checked)));
+    html! {
+        (wide("Compliance by rule", &html! {
+            table {
+                caption { "Compliance by rule, the worst first" }
+                thead { tr {
+                    th scope="col" { "rule" } th.n scope="col" { "new" } th.n scope="col" { "non-compliant" } th.n scope="col" { "resolved" }
+                    th.n scope="col" { "not checked" } th.n scope="col" { "compliant" }
+                } }
+                tbody {
+                    @for rule in sorted.iter().take(ROWS) {
+                        tr {
+                            th scope="row" { (shown(&rule.rule)) }
+                            td.n { @if rule.newly_non_compliant > 0 { strong.bad { (number(rule.newly_non_compliant)) } } @else { "0" } }
+                            td.n { (number(rule.non_compliant)) } td.n { (number(rule.resolved)) } td.n { (number(rule.not_checked)) } td.n { (number(rule.compliant)) }
+                        }
+                    }
+                }
+            }
+        }))
+        (more(rules.len(), ROWS, "rules"))
+    }
+}
+
+fn violations(context: &Context<'_>, posture: &Posture) -> Markup {
+    let rank = |violation: &&Violation| match violation.turn.as_str() {
+        "new" => 0,
+        "not_checked" => 1,
+        "lasting" => 2,
+        _ => 3,
+    };
+    let mut sorted: Vec<&Violation> = posture.violations.iter().collect();
+    sorted.sort_by_key(rank);
+    let listed = sorted.len().min(ROWS);
+    let total = sorted.len() + usize::try_from(posture.left_out).unwrap_or(usize::MAX - sorted.len());
+    html! {
+        @if sorted.is_empty() { p { "There are none." } }
+        @else {
+            (wide("Violations", &html! {
+                table {
+                    caption { "Violations, the new ones first" }
+                    thead { tr { th scope="col" { "what became of it" } th scope="col" { "resource" } th scope="col" { "rule" } th scope="col" { "source" } th scope="col" { "since" } } }
+                    tbody {
+                        @for violation in &sorted[..listed] {
+                            tr {
+                                td { (turn(&violation.turn)) }
+                                th scope="row" { (resource_link(&violation.canonical_id, None)) }
+                                td { (shown(&violation.rule)) }
+                                td { (shown(&violation.source)) }
+                                td { @if let Some(at) = violation.since { (when(at, context.now)) } }
+                            }
+                        }
+                    }
+                }
+            }))
+            (more(total, listed, "violations; the JSON of this page has more"))
+        }
+    }
+}
+
+fn turn(turn: &str) -> Markup {
+    html! {
+        @match turn {
+            "new" => { span.flag.removed { "! new" } }
+            "lasting" => { span.flag { "lasting" } }
+            "resolved" => { span.flag.added { "✓ resolved" } }
+            "not_checked" => { span.flag.unchecked { "? not checked" } }
+            other => { span.flag { (shown(other)) } }
+        }
+    }
+}
+
+fn over_time(context: &Context<'_>, posture: &Posture) -> Markup {
+    let points = posture.course.iter().map(|moment| (moment.at, moment.non_compliant)).collect();
+    html! {
+        @if posture.course.is_empty() { p { "There is only what is known now." } }
+        @else {
+            (course(&[Band { name: "non-compliant", class: "drifted", points }], context.now))
+            details {
+                summary { "The same as a table" }
+                table {
+                    caption { (count(posture.course.len(), "moment")) ", the newest first" }
+                    thead { tr { th scope="col" { "observed" } th.n scope="col" { "non-compliant" } } }
+                    tbody {
+                        @for moment in posture.course.iter().rev().take(ROWS) {
+                            tr { th scope="row" { time datetime=(moment.at) { (stamp(moment.at)) } } td.n { (number(moment.non_compliant)) } }
+                        }
+                    }
+                }
+                (more(posture.course.len(), ROWS, "moments"))
+            }
+        }
+    }
+}
