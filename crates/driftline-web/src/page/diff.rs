@@ -75,7 +75,8 @@ pub(super) fn side_by_side(view: &View) -> Markup {
 fn block(lines: &[Line]) -> Markup {
     html! {
         table {
-            thead.unseen { tr { th scope="col" { "mark" } th scope="col" { "expected" } th scope="col" { "now" } } }
+            colgroup { col.sign; col; col; }
+            thead { tr { @for head in ["mark", "expected", "now"] { th scope="col" { span.unseen { (head) } } } } }
             tbody {
                 @for line in lines {
                     tr.(line.mark.class()) {

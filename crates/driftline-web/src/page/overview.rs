@@ -7,7 +7,7 @@ use super::chart::{Band, bar, course};
 use super::entry::begin_box;
 use super::findings::newest;
 use super::frame::document;
-use super::words::{count, counts, more, number, percent, shown, stamp, table, when};
+use super::words::{breakable, count, counts, more, number, percent, shown, stamp, table, when};
 use crate::context::Context;
 use crate::model::{Gap, Snapshot, Source, Summary, TypeVelocity};
 
@@ -264,8 +264,8 @@ fn gap_row(gap: &Gap) -> Markup {
     const TYPES: usize = 4;
     html! {
         tr {
-            th scope="row" { (shown(&gap.place)) }
-            td { (shown(&gap.source)) }
+            th scope="row" { (breakable(&gap.place)) }
+            td { (breakable(&gap.source)) }
             td.n { (number(gap.types.values().sum::<u64>())) }
             td {
                 @for (at, (kind, many)) in gap.types.iter().take(TYPES).enumerate() {

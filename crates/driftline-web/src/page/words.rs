@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// How many characters of a name, a reason or a value are shown where it stands among others.
 pub(super) const TEXT: usize = 300;
+/// How many of a value are shown on one line with others.
+const BRIEF: usize = 140;
 /// How many of a value are shown where one looks at it alone.
 pub(super) const VALUE: usize = 4_000;
 /// The longest id that fits into a link: servers and proxies refuse addresses of more than some kilobytes.
@@ -178,9 +180,9 @@ pub(super) fn encoded(text: &str) -> String {
     out
 }
 
-/// A value on one line.
+/// A value on one line, beside others.
 pub(super) fn compact(value: &Value) -> String {
-    shown(&value.to_string())
+    visible(&short(&value.to_string(), BRIEF))
 }
 
 /// `… and 12 more types.`
