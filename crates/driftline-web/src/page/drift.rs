@@ -150,7 +150,7 @@ fn quick(query: &DriftQuery, facets: &Facets, link: &dyn Fn(&DriftQuery) -> Stri
 }
 
 fn status_name(status: Status) -> &'static str {
-    if status == Status::InSync { "in sync by a rule, or resolved" } else { status_word(status, None) }
+    if status == Status::InSync { "excused or resolved" } else { status_word(status, None) }
 }
 
 fn filters(action: &str, kept: &[(&str, &str)], query: &DriftQuery, facets: &Facets) -> Markup {

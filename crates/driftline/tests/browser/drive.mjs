@@ -248,7 +248,7 @@ await check('keys move, select and can be switched off', async () => {
   assert.equal(await page.evaluate(() => [...document.querySelectorAll('.findings tbody tr')].indexOf(document.activeElement.closest('tr'))), 0);
   await page.keyboard.press('x');
   assert.ok(await page.locator('tbody input[name=finding]').first().isChecked());
-  assert.equal(await page.locator('#chosen').innerText(), '1');
+  assert.equal((await page.locator('#chosen').innerText()).trim(), '1');
   await page.getByLabel('Select every row').check();
   assert.equal(await page.locator('tbody input[name=finding]:not(:checked)').count(), 0);
   await page.getByLabel('Select every row').uncheck();
