@@ -110,7 +110,7 @@ pub(crate) async fn run(
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(patience.head)
-            .max_buf_size(LONGEST_HEAD)
+            .max_header_size(LONGEST_HEAD)
             .max_headers(MOST_HEADERS)
             .serve_connection(
                 TokioIo::new(Impatient::new(stream, patience.unread)),
