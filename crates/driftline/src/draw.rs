@@ -300,9 +300,11 @@ impl Picture {
         let legend = "+ added   - removed   ~ changed   ? not checked";
         let least = text_width(&caption, 10.4).max(text_width(legend, 7.4));
         let (width, height) = (found.width.max(least) + 2.0 * EDGE, found.height + 2.0 * EDGE + HEAD);
+        // An image is one thing to those who do not see it; in a page there are links in it that must be reached.
+        let role = if style.is_empty() { "group" } else { "img" };
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{0}\">\n<title>{0}</title>\n{1}",
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"{role}\" aria-label=\"{0}\">\n<title>{0}</title>\n{1}",
             xml(&caption),
             format!("{style}{}", markers())
         );

@@ -59,7 +59,10 @@ pub(super) fn side_by_side(view: &View) -> Markup {
     let listed = &lines[..lines.len().min(LINES)];
     html! {
         div.diff {
-            p.why { "Left what is expected, right what is there. ~ changed, + only there, − only expected, ≈ excused by a rule." }
+            p.why {
+                "Left what is expected, right what is there. "
+                "~ changed, + only there, − only expected, ≈ excused by a rule."
+            }
             @for (folded, part) in parts(listed) {
                 @if folded { details { summary { (count(part.len(), "line")) " alike" } (block(part)) } }
                 @else { (block(part)) }
@@ -72,11 +75,17 @@ pub(super) fn side_by_side(view: &View) -> Markup {
 fn block(lines: &[Line]) -> Markup {
     html! {
         table {
-            thead.unseen { tr { th scope="col" { "mark" } th scope="col" { "expected" } th scope="col" { "now" } } }
+            colgroup { col.sign; col; col; }
+            thead { tr { @for head in ["mark", "expected", "now"] { th scope="col" { span.unseen { (head) } } } } }
             tbody {
                 @for line in lines {
                     tr.(line.mark.class()) {
-                        td.sign { @if line.mark != Mark::Alike { span aria-hidden="true" { (line.mark.sign()) } span.unseen { (line.mark.class()) } } }
+                        td.sign {
+                            @if line.mark != Mark::Alike {
+                                span aria-hidden="true" { (line.mark.sign()) }
+                                span.unseen { (line.mark.class()) }
+                            }
+                        }
                         (side(line.depth, line.left.as_deref()))
                         (side(line.depth, line.right.as_deref()))
                     }

@@ -7,7 +7,7 @@ use super::entry::begin_box;
 use super::findings::{accept_fields, cannot_accept, compare_link, pager, table};
 use super::frame::document;
 use super::overview::{headline, standing};
-use super::words::{can_be_accepted, class, count, counts, number, shown, status_word, wide};
+use super::words::{can_be_accepted, class, count, counts, number, shown, status_word};
 use crate::context::{Asked, Context};
 use crate::drift_query::{DriftQuery, Facets, Sheet};
 use crate::model::{Between, Snapshot};
@@ -37,7 +37,10 @@ pub(super) fn drift(context: &Context<'_>, snapshot: &Snapshot, query: &DriftQue
                         legend { "Accept what is selected" }
                         (accept_fields(context, "", context.who.unwrap_or_default(), context.url))
                         button type="submit" { "Accept" span #chosen {} }
-                        p.why { "What is accepted is expected from now on, as it is now. " code { "driftline baseline show" } " lists it with who, when and why." }
+                        p.why {
+                            "What is accepted is expected from now on, as it is now. "
+                            code { "driftline baseline show" } " lists it with who, when and why."
+                        }
                     }
                 }
             }
@@ -110,7 +113,9 @@ fn rows(
     link: &dyn Fn(&DriftQuery) -> String,
 ) -> Markup {
     html! {
-        (wide("Findings", &table(context, "Findings", query, sheet, selectable, link)))
+        div.wide role="region" aria-label="Findings" tabindex="0" {
+            (table(context, "Findings", query, sheet, selectable, link))
+        }
         (pager(sheet, link))
     }
 }
@@ -165,7 +170,8 @@ fn filters(action: &str, kept: &[(&str, &str)], query: &DriftQuery, facets: &Fac
             @if query.limit != defaults.limit { input type="hidden" name="limit" value=(query.limit); }
             div.search {
                 label for="q" { "Search" }
-                input #q type="search" name="q" value=(query.text.as_deref().unwrap_or_default()) placeholder="id, path, value";
+                input #q type="search" name="q" placeholder="id, type, place, path, reason"
+                    value=(query.text.as_deref().unwrap_or_default());
                 button type="submit" { "Filter" }
                 @if *query != defaults { a href=(clear(action, kept)) { "Clear" } }
             }
@@ -178,19 +184,23 @@ fn filters(action: &str, kept: &[(&str, &str)], query: &DriftQuery, facets: &Fac
                     fieldset {
                         legend { "Status" }
                         @for status in [Status::Drifted, Status::Unknown, Status::NotChecked, Status::InSync] {
-                            label { input type="checkbox" name="status" value=(status.name()) checked[query.status.contains(&status)]; " " (status_name(status)) }
+                            (tick("status", status.name(), status_name(status), query.status.contains(&status)))
                         }
                     }
                     fieldset {
                         legend { "Severity" }
                         @for severity in Severity::ALL {
-                            label { input type="checkbox" name="severity" value=(severity.name()) checked[query.severity.contains(&severity)]; " " (severity.name()) }
+                            (tick("severity", severity.name(), severity.name(), query.severity.contains(&severity)))
                         }
                     }
                 }
             }
         }
     }
+}
+
+fn tick(name: &str, value: &str, word: &str, is_set: bool) -> Markup {
+    html! { label { input type="checkbox" name=(name) value=(value) checked[is_set]; " " (word) } }
 }
 
 fn clear(action: &str, kept: &[(&str, &str)]) -> String {
@@ -208,14 +218,19 @@ fn choice(name: &str, label: &str, chosen: &[String], facet: &[(String, usize)])
         div {
             label for=(id) { (label) }
             @if facet.len() > CHOICES && chosen.len() <= 1 {
-                input id=(id) name=(name) list={ (id) "-list" } value=(chosen.first().map(String::as_str).unwrap_or_default());
-                datalist id={ (id) "-list" } { @for (value, _) in facet.iter().take(CHOICES) { option value=(value) {} } }
+                @let typed = chosen.first().map(String::as_str).unwrap_or_default();
+                input id=(id) name=(name) list={ (id) "-list" } value=(typed);
+                datalist id={ (id) "-list" } {
+                    @for (value, _) in facet.iter().take(CHOICES) { option value=(value) {} }
+                }
             } @else {
                 select id=(id) name=(name) {
                     option value="" { "any" }
                     @for value in chosen.iter().filter(missing) { option value=(value) selected { (shown(value)) } }
                     @for (value, many) in facet.iter().take(CHOICES) {
-                        option value=(value) selected[chosen.contains(value)] { (shown(value)) " (" (number(*many)) ")" }
+                        option value=(value) selected[chosen.contains(value)] {
+                            (shown(value)) " (" (number(*many)) ")"
+                        }
                     }
                 }
             }

@@ -21,7 +21,10 @@ pub(super) fn sign_in(context: &Context<'_>, failed: Option<&str>, next: &str) -
                 input #token type="password" name="token" required autocomplete="current-password" spellcheck="false";
                 button type="submit" { "Sign in" }
             }
-            p.why { "Whoever started " code { "driftline serve" } " has the token: it is in the file or the variable that was named there." }
+            p.why {
+                "Whoever started " code { "driftline serve" }
+                " has the token: it is in the file or the variable that was named there."
+            }
         },
     )
 }
@@ -56,12 +59,12 @@ fn steps(beginning: &Beginning) -> Markup {
 }
 
 pub(super) fn problem(context: &Context<'_>, problem: &Problem) -> String {
-    document(context, &problem.title, &html! { (said(problem)) p { a href="/" { "To the overview" } } })
+    document(context, problem.title, &html! { (said(problem)) p { a href="/" { "To the overview" } } })
 }
 
 fn said(problem: &Problem) -> Markup {
     html! {
-        h1 { (shown_long(&problem.title)) }
+        h1 { (shown_long(problem.title)) }
         @if !problem.detail.is_empty() { p.lead { (shown_long(&problem.detail)) } }
         @if !problem.hints.is_empty() { ul.hints { @for hint in &problem.hints { li { (shown_long(hint)) } } } }
         p.why { "Status " (problem.status) }
@@ -72,7 +75,7 @@ fn said(problem: &Problem) -> Markup {
 pub(super) fn accept_again(context: &Context<'_>, failed: &Problem, form: &AcceptForm) -> String {
     document(
         context,
-        &failed.title,
+        failed.title,
         &html! {
             (said(failed))
             @if context.may_write && !form.findings.is_empty() {

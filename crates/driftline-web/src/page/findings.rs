@@ -34,7 +34,7 @@ pub(super) fn table(
 ) -> Markup {
     html! {
         table.findings {
-            caption { (caption) }
+            caption.unseen { (caption) }
             thead {
                 tr {
                     @if selectable {
@@ -174,7 +174,12 @@ pub(super) fn newest(now: Timestamp, findings: &[Finding], most: usize) -> Marku
                             @if let Some(at) = finding.first_seen { ", since " (since(at, now)) }
                         }
                         @if let Some(first) = finding.changes.first() {
-                            p.line { (change(first)) @if finding.change_count > 1 { span.more { ", and " (count(finding.change_count - 1, "more change")) } } }
+                            p.line {
+                                (change(first))
+                                @if finding.change_count > 1 {
+                                    span.more { ", and " (count(finding.change_count - 1, "more change")) }
+                                }
+                            }
                         }
                     }
                 }
@@ -189,7 +194,11 @@ pub(super) fn accept_fields(context: &Context<'_>, reason: &str, by: &str, back:
     html! {
         input type="hidden" name="csrf" value=(context.csrf);
         input type="hidden" name="back" value=(back);
-        label.reason { span { "Reason" } input name="reason" required maxlength="1000" autocomplete="off" value=(reason) placeholder="Why is this expected from now on?"; }
+        label.reason {
+            span { "Reason" }
+            input name="reason" required maxlength="1000" autocomplete="off" value=(reason)
+                placeholder="Why is this expected from now on?";
+        }
         label.by { span { "Your name" } input name="by" required maxlength="100" autocomplete="username" value=(by); }
     }
 }

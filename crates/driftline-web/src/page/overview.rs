@@ -7,7 +7,7 @@ use super::chart::{Band, bar, course};
 use super::entry::begin_box;
 use super::findings::newest;
 use super::frame::document;
-use super::words::{count, counts, more, number, percent, shown, stamp, when, wide};
+use super::words::{breakable, count, counts, more, number, percent, shown, stamp, table, when};
 use crate::context::Context;
 use crate::model::{Gap, Snapshot, Source, Summary, TypeVelocity};
 
@@ -16,6 +16,9 @@ const ROWS: usize = 15;
 const NEWEST: usize = 8;
 /// How many moments the table beside the chart lists.
 const MOMENTS: usize = 60;
+
+const MOMENT_HEADS: [&str; 5] = ["observed", "#drifted", "#unknown", "#not checked", "#resources"];
+const TYPE_HEADS: [&str; 7] = ["type", "drift rate", "#drifted", "#checked", "#24 hours", "#7 days", "#30 days"];
 
 pub(super) fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
     let headline = headline(&snapshot.summary);
@@ -105,13 +108,20 @@ fn tiles(summary: &Summary) -> Markup {
             @for (class, word, many, link) in tiles {
                 div.(if many > 0 { class } else { "none" }) {
                     dt { (word) }
-                    dd { @match link { Some(link) if many > 0 => { a href=(link) { (number(many)) } } _ => { (number(many)) } } }
+                    dd {
+                        @match link {
+                            Some(link) if many > 0 => { a href=(link) { (number(many)) } }
+                            _ => { (number(many)) }
+                        }
+                    }
                 }
             }
         }
         p {
-            (number(checked)) " of " (count(summary.total, "resource")) " checked (" (percent(checked, summary.total)) "). "
-            (number(summary.complete_extents)) " of " (count(summary.complete_extents + summary.partial_extents, "extent")) " listed whole"
+            (number(checked)) " of " (count(summary.total, "resource")) " checked ("
+            (percent(checked, summary.total)) "). "
+            (number(summary.complete_extents)) " of "
+            (count(summary.complete_extents + summary.partial_extents, "extent")) " listed whole"
             @if summary.partial_extents > 0 { ", " (number(summary.partial_extents)) " in part" }
             "."
             @if summary.resolved > 0 { " " (count(summary.resolved, "finding")) " resolved: good news." }
@@ -138,11 +148,17 @@ fn sources(now: Timestamp, sources: &[Source]) -> Markup {
                                 None => { ", not in the baseline" }
                             }
                             ", " (count(source.resources, "resource"))
-                            @let open = counts(&[(source.drifted, "drifted"), (source.unknown, "unknown"), (source.not_checked, "not checked")]);
+                            @let open = counts(&[
+                                (source.drifted, "drifted"),
+                                (source.unknown, "unknown"),
+                                (source.not_checked, "not checked"),
+                            ]);
                             @if !open.is_empty() { ", " (open) }
                             ", "
                             (count(source.complete_extents, "extent")) " whole"
-                            @if source.partial_extents > 0 { ", " strong.partial { (number(source.partial_extents)) " in part" } }
+                            @if source.partial_extents > 0 {
+                                ", " strong.partial { (number(source.partial_extents)) " in part" }
+                            }
                         }
                         @if !source.problems.is_empty() {
                             details {
@@ -170,22 +186,21 @@ fn over_time(snapshot: &Snapshot) -> Markup {
     ];
     let listed = &snapshot.course[snapshot.course.len().saturating_sub(MOMENTS)..];
     html! {
-        @if snapshot.course.is_empty() { p { "There is nothing to draw before a baseline is set and something was observed." } }
+        @if snapshot.course.is_empty() {
+            p { "There is nothing to draw before a baseline is set and something was observed." }
+        }
         @else {
             (course(&bands, snapshot.computed_at))
             details {
                 summary { "The same as a table" }
-                (wide("Drift over time", &html! {
-                    table {
-                        caption { "Drift over time, the newest first" }
-                        thead { tr { th scope="col" { "observed" } th.n scope="col" { "drifted" } th.n scope="col" { "unknown" } th.n scope="col" { "not checked" } th.n scope="col" { "resources" } } }
-                        tbody {
-                            @for moment in listed.iter().rev() {
-                                tr {
-                                    th scope="row" { time datetime=(moment.at) { (stamp(moment.at)) } }
-                                    td.n { (number(moment.drifted)) } td.n { (number(moment.unknown)) } td.n { (number(moment.not_checked)) } td.n { (number(moment.total)) }
-                                }
-                            }
+                (table("Drift over time, the newest first", &MOMENT_HEADS, &html! {
+                    @for moment in listed.iter().rev() {
+                        tr {
+                            th scope="row" { time datetime=(moment.at) { (stamp(moment.at)) } }
+                            td.n { (number(moment.drifted)) }
+                            td.n { (number(moment.unknown)) }
+                            td.n { (number(moment.not_checked)) }
+                            td.n { (number(moment.total)) }
                         }
                     }
                 }))
@@ -210,15 +225,8 @@ fn velocity(types: &[TypeVelocity]) -> Markup {
     html! {
         @if moving.is_empty() { p { "No type has drifted, now or in the last 30 days." } }
         @else {
-            (wide("Velocity by type", &html! {
-                table.velocity {
-                    caption { "How much of each type has drifted, and how much changed lately" }
-                    thead { tr {
-                        th scope="col" { "type" } th scope="col" { "drift rate" } th.n scope="col" { "drifted" } th.n scope="col" { "checked" }
-                        th.n scope="col" { "24 hours" } th.n scope="col" { "7 days" } th.n scope="col" { "30 days" }
-                    } }
-                    tbody { @for one in moving.iter().take(ROWS) { (type_row(one, most)) } }
-                }
+            (table("How much of each type has drifted, and how much changed lately", &TYPE_HEADS, &html! {
+                @for one in moving.iter().take(ROWS) { (type_row(one, most)) }
             }))
             (more(moving.len(), ROWS, "types"))
         }
@@ -234,8 +242,7 @@ fn type_row(one: &TypeVelocity, most: f64) -> Markup {
                 @if let Some(noisy) = &one.noisy { " " span.flag.noisy { "noisy" } p.why { (shown(noisy)) } }
             }
             td { div.rate { (bar(one.drift_rate, most)) span { (format!("{:.1} %", one.drift_rate * 100.0)) } } }
-            td.n { (number(one.drifted)) } td.n { (number(one.checked)) }
-            td.n { (number(one.last24h)) } td.n { (number(one.last7d)) } td.n { (number(one.last30d)) }
+            @for many in [one.drifted, one.checked, one.last24h, one.last7d, one.last30d] { td.n { (number(many)) } }
         }
     }
 }
@@ -245,12 +252,8 @@ fn gaps(gaps: &[Gap], summary: &Summary) -> Markup {
         @if gaps.is_empty() && summary.not_checked == 0 { p { "Everything was looked at on both sides." } }
         @else {
             p { "One side did not look here. This is never counted as in sync, and never as deleted." }
-            (wide("Places that were not checked", &html! {
-                table {
-                    caption { "Where, how much and why" }
-                    thead { tr { th scope="col" { "place" } th scope="col" { "source" } th.n scope="col" { "resources" } th scope="col" { "types" } th scope="col" { "why" } } }
-                    tbody { @for gap in gaps.iter().take(ROWS) { (gap_row(gap)) } }
-                }
+            (table("Places that were not checked", &["place", "source", "#resources", "types", "why"], &html! {
+                @for gap in gaps.iter().take(ROWS) { (gap_row(gap)) }
             }))
             (more(gaps.len(), ROWS, "places"))
         }
@@ -261,8 +264,8 @@ fn gap_row(gap: &Gap) -> Markup {
     const TYPES: usize = 4;
     html! {
         tr {
-            th scope="row" { (shown(&gap.place)) }
-            td { (shown(&gap.source)) }
+            th scope="row" { (breakable(&gap.place)) }
+            td { (breakable(&gap.source)) }
             td.n { (number(gap.types.values().sum::<u64>())) }
             td {
                 @for (at, (kind, many)) in gap.types.iter().take(TYPES).enumerate() {

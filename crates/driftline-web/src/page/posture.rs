@@ -4,12 +4,15 @@ use maud::{Markup, html};
 
 use super::chart::{Band, course};
 use super::frame::document;
-use super::words::{count, counts, more, number, resource_link, shown, stamp, when, wide};
+use super::words::{counts, more, number, resource_link, shown, stamp, table, when};
 use crate::context::Context;
 use crate::model::{Posture, PostureRule, Violation};
 
 /// How many rows each table has.
 const ROWS: usize = 80;
+
+const RULE_HEADS: [&str; 6] = ["rule", "#new", "#non-compliant", "#resolved", "#not checked", "#compliant"];
+const VIOLATION_HEADS: [&str; 5] = ["what became of it", "resource", "rule", "source", "since"];
 
 pub(super) fn posture(context: &Context<'_>, posture: &Posture) -> String {
     let headline = headline(posture);
@@ -19,11 +22,17 @@ pub(super) fn posture(context: &Context<'_>, posture: &Posture) -> String {
         &html! {
             h1 { (headline) }
             @if posture.rules.is_empty() {
-                p.lead { "No source tells what compliance rules say. " code { "driftline observe config" } " reads what AWS Config does." }
+                p.lead {
+                    "No source tells what compliance rules say. "
+                    code { "driftline observe config" } " reads what AWS Config does."
+                }
             } @else {
                 p.lead { "Held against " strong { (shown(&posture.against)) } "." }
-                section aria-labelledby="rules" { h2 #rules { "By rule" } (rules(&posture.rules)) }
-                section aria-labelledby="violations" { h2 #violations { "Violations" } (violations(context, posture)) }
+                section aria-labelledby="rules" { h2 #rules { "By rule, the worst first" } (rules(&posture.rules)) }
+                section aria-labelledby="violations" {
+                    h2 #violations { "Violations, the new ones first" }
+                    (violations(context, posture))
+                }
                 section aria-labelledby="course" { h2 #course { "Over time" } (over_time(context, posture)) }
             }
         },
@@ -49,20 +58,16 @@ fn rules(rules: &[PostureRule]) -> Markup {
     let mut sorted: Vec<&PostureRule> = rules.iter().collect();
     sorted.sort_by_key(|rule| std::cmp::Reverse((rule.newly_non_compliant, rule.non_compliant, rule.not_checked)));
     html! {
-        (wide("Compliance by rule", &html! {
-            table {
-                caption { "Compliance by rule, the worst first" }
-                thead { tr {
-                    th scope="col" { "rule" } th.n scope="col" { "new" } th.n scope="col" { "non-compliant" } th.n scope="col" { "resolved" }
-                    th.n scope="col" { "not checked" } th.n scope="col" { "compliant" }
-                } }
-                tbody {
-                    @for rule in sorted.iter().take(ROWS) {
-                        tr {
-                            th scope="row" { (shown(&rule.rule)) }
-                            td.n { @if rule.newly_non_compliant > 0 { strong.bad { (number(rule.newly_non_compliant)) } } @else { "0" } }
-                            td.n { (number(rule.non_compliant)) } td.n { (number(rule.resolved)) } td.n { (number(rule.not_checked)) } td.n { (number(rule.compliant)) }
-                        }
+        (table("Compliance by rule, the worst first", &RULE_HEADS, &html! {
+            @for rule in sorted.iter().take(ROWS) {
+                tr {
+                    th scope="row" { (shown(&rule.rule)) }
+                    td.n {
+                        @if rule.newly_non_compliant > 0 { strong.bad { (number(rule.newly_non_compliant)) } }
+                        @else { "0" }
+                    }
+                    @for many in [rule.non_compliant, rule.resolved, rule.not_checked, rule.compliant] {
+                        td.n { (number(many)) }
                     }
                 }
             }
@@ -85,20 +90,14 @@ fn violations(context: &Context<'_>, posture: &Posture) -> Markup {
     html! {
         @if sorted.is_empty() { p { "There are none." } }
         @else {
-            (wide("Violations", &html! {
-                table {
-                    caption { "Violations, the new ones first" }
-                    thead { tr { th scope="col" { "what became of it" } th scope="col" { "resource" } th scope="col" { "rule" } th scope="col" { "source" } th scope="col" { "since" } } }
-                    tbody {
-                        @for violation in &sorted[..listed] {
-                            tr {
-                                td { (turn(&violation.turn)) }
-                                th scope="row" { (resource_link(&violation.canonical_id, None)) }
-                                td { (shown(&violation.rule)) }
-                                td { (shown(&violation.source)) }
-                                td { @if let Some(at) = violation.since { (when(at, context.now)) } }
-                            }
-                        }
+            (table("Violations, the new ones first", &VIOLATION_HEADS, &html! {
+                @for violation in &sorted[..listed] {
+                    tr {
+                        td { (turn(&violation.turn)) }
+                        th scope="row" { (resource_link(&violation.canonical_id, None)) }
+                        td { (shown(&violation.rule)) }
+                        td { (shown(&violation.source)) }
+                        td { @if let Some(at) = violation.since { (when(at, context.now)) } }
                     }
                 }
             }))
@@ -127,15 +126,14 @@ fn over_time(context: &Context<'_>, posture: &Posture) -> Markup {
             (course(&[Band { name: "non-compliant", class: "drifted", points }], context.now))
             details {
                 summary { "The same as a table" }
-                table {
-                    caption { (count(posture.course.len(), "moment")) ", the newest first" }
-                    thead { tr { th scope="col" { "observed" } th.n scope="col" { "non-compliant" } } }
-                    tbody {
-                        @for moment in posture.course.iter().rev().take(ROWS) {
-                            tr { th scope="row" { time datetime=(moment.at) { (stamp(moment.at)) } } td.n { (number(moment.non_compliant)) } }
+                (table("Violations over time, the newest first", &["observed", "#non-compliant"], &html! {
+                    @for moment in posture.course.iter().rev().take(ROWS) {
+                        tr {
+                            th scope="row" { time datetime=(moment.at) { (stamp(moment.at)) } }
+                            td.n { (number(moment.non_compliant)) }
                         }
                     }
-                }
+                }))
                 (more(posture.course.len(), ROWS, "moments"))
             }
         }

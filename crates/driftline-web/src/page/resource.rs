@@ -9,7 +9,7 @@ use super::findings::{accept_fields, cannot_accept, change};
 use super::frame::document;
 use super::words::{
     breakable, can_be_accepted, class, count, level, more, number, resource_link, shown, shown_long, status,
-    status_word, when, wide,
+    status_word, table, when,
 };
 use crate::context::Context;
 use crate::model::{Blame, Change, Claim, Event, Excused, Neighbour, Resource, View};
@@ -34,7 +34,10 @@ pub(super) fn resource(context: &Context<'_>, resource: &Resource) -> String {
             @if let Some(blame) = &resource.blame { (changed_by(context, blame)) }
             div.columns {
                 section aria-labelledby="claims" { h2 #claims { "Who claims it" } (claims(&resource.claims)) }
-                section aria-labelledby="neighbours" { h2 #neighbours { "Neighbours" } (neighbours(&resource.neighbours)) }
+                section aria-labelledby="neighbours" {
+                    h2 #neighbours { "Neighbours" }
+                    (neighbours(&resource.neighbours))
+                }
             }
             section aria-labelledby="life" { h2 #life { "Its life" } (life(context, &resource.life)) }
         },
@@ -70,7 +73,9 @@ fn seen(context: &Context<'_>, view: &View) -> Markup {
     let id = format!("by-{}", view.finding_id);
     html! {
         section.view.(class(view.status)) aria-labelledby=(id) {
-            h2 id=(id) { (status(view.status, view.kind)) " " (level(view.severity)) " as " (shown(&view.source)) " sees it" }
+            h2 id=(id) {
+                (status(view.status, view.kind)) " " (level(view.severity)) " as " (shown(&view.source)) " sees it"
+            }
             @if let Some(reason) = &view.reason { p.reason { (shown_long(reason)) } }
             @if let Some(reason) = &view.severity_reason { p.why { (shown_long(reason)) } }
             (changes(view))
@@ -81,7 +86,10 @@ fn seen(context: &Context<'_>, view: &View) -> Markup {
                 (fact("Place", &html! { (shown(&view.place)) }))
                 (fact("Observed", &html! { (when(view.taken_at, context.now)) ", v" (view.version) }))
                 (fact("Held against", &html! {
-                    @match view.baseline_version { Some(version) => { "v" (version) } None => { "nothing: the baseline does not have this source" } }
+                    @match view.baseline_version {
+                        Some(version) => { "v" (version) }
+                        None => { "nothing: the baseline does not have this source" }
+                    }
                 }))
                 @if let Some(at) = view.first_seen { (fact("Since", &when(at, context.now))) }
                 (fact("Listing", &html! { (shown(&view.extent)) }))
@@ -97,13 +105,11 @@ fn fact(name: &str, value: &Markup) -> Markup {
 fn changes(view: &View) -> Markup {
     html! {
         @if !view.changes.is_empty() {
-            (wide("What changed", &html! {
-                table.sides {
-                    caption { "What changed" }
-                    thead { tr { th scope="col" { "path" } th scope="col" { "expected" } th scope="col" { "now" } th scope="col" { "severity" } } }
-                    tbody { @for change in view.changes.iter().take(ROWS) { (change_row(change)) } }
-                }
-            }))
+            div.sides {
+                (table("What changed", &["path", "expected", "now", "severity"], &html! {
+                    @for change in view.changes.iter().take(ROWS) { (change_row(change)) }
+                }))
+            }
             (more(view.changes.len(), ROWS, "changes; the JSON of this page has all"))
         } @else if view.status == Status::InSync && view.excused.is_empty() {
             p { "Exactly as expected." }
@@ -115,7 +121,9 @@ fn change_row(change: &Change) -> Markup {
     let sealed = change.baseline.is_some() && change.baseline == change.current;
     html! {
         tr {
-            th scope="row" { code { @if change.path.is_empty() { "(whole resource)" } @else { (breakable(&change.path)) } } }
+            th scope="row" {
+                code { @if change.path.is_empty() { "(whole resource)" } @else { (breakable(&change.path)) } }
+            }
             td { del { (value(change.baseline.as_ref())) } }
             td { ins { (value(change.current.as_ref())) } @if sealed { " (another one)" } }
             td { (level(change.severity)) }
@@ -147,14 +155,13 @@ fn excused(excused: &[Excused]) -> Markup {
         @if !excused.is_empty() {
             details {
                 summary { (count(excused.len(), "difference")) " excused by rules" }
-                (wide("Excused differences", &html! {
-                    table {
-                        caption { "Differences that do not count, each with its rule" }
-                        thead { tr { th scope="col" { "difference" } th scope="col" { "rule" } th scope="col" { "origin" } th scope="col" { "reason" } } }
-                        tbody {
-                            @for one in excused.iter().take(ROWS) {
-                                tr { th scope="row" { (change(&one.change)) } td { (shown(&one.rule)) } td { (shown(&one.origin)) } td { (shown(&one.reason)) } }
-                            }
+                (table("Excused differences", &["difference", "rule", "origin", "reason"], &html! {
+                    @for one in excused.iter().take(ROWS) {
+                        tr {
+                            th scope="row" { (change(&one.change)) }
+                            td { (shown(&one.rule)) }
+                            td { (shown(&one.origin)) }
+                            td { (shown(&one.reason)) }
                         }
                     }
                 }))
@@ -188,7 +195,10 @@ fn accept(context: &Context<'_>, resource: &Resource) -> Markup {
                     @if open.len() > 1 {
                         div.which {
                             @for view in &open {
-                                label { input type="checkbox" name="finding" value=(view.ticket) checked; " as " (shown(&view.source)) " sees it" }
+                                label {
+                                    input type="checkbox" name="finding" value=(view.ticket) checked;
+                                    " as " (shown(&view.source)) " sees it"
+                                }
                             }
                         }
                     }
@@ -205,27 +215,23 @@ fn changed_by(context: &Context<'_>, blame: &Blame) -> Markup {
         section aria-labelledby="blame" {
             h2 #blame { "Who changed it" }
             @match (blame.from, blame.to) {
-                (Some(from), Some(to)) => { p { "Between " (when(from, context.now)) " and " (when(to, context.now)) "." } }
+                (Some(from), Some(to)) => {
+                    p { "Between " (when(from, context.now)) " and " (when(to, context.now)) "." }
+                }
                 (None, Some(to)) => { p { "Before " (when(to, context.now)) "." } }
                 (Some(from), None) => { p { "After " (when(from, context.now)) "." } }
                 (None, None) => {}
             }
             @if blame.acts.is_empty() { p { "Nobody is on record." } }
             @else {
-                (wide("Who changed it", &html! {
-                    table {
-                        caption { "What is on record of that time" }
-                        thead { tr { th scope="col" { "when" } th scope="col" { "who" } th scope="col" { "what" } th scope="col" { "how" } th scope="col" { "event" } } }
-                        tbody {
-                            @for act in blame.acts.iter().take(ROWS) {
-                                tr {
-                                    td { (when(act.at, context.now)) }
-                                    th scope="row" { (shown(&act.who)) }
-                                    td { (shown(&act.what)) }
-                                    td { (shown(act.how.as_deref().unwrap_or_default())) }
-                                    td { (shown(act.event_id.as_deref().unwrap_or_default())) }
-                                }
-                            }
+                (table("What is on record of that time", &["when", "who", "what", "how", "event"], &html! {
+                    @for act in blame.acts.iter().take(ROWS) {
+                        tr {
+                            td { (when(act.at, context.now)) }
+                            th scope="row" { (shown(&act.who)) }
+                            td { (shown(&act.what)) }
+                            td { (shown(act.how.as_deref().unwrap_or_default())) }
+                            td { (shown(act.event_id.as_deref().unwrap_or_default())) }
                         }
                     }
                 }))
@@ -283,11 +289,16 @@ fn life(context: &Context<'_>, events: &[Event]) -> Markup {
             ol.life {
                 @for event in events.iter().take(ROWS) {
                     li {
-                        p.line { (when(event.at, context.now)) ": " strong { (shown(&event.what)) } " (" (shown(&event.source)) " v" (event.version) ")" }
+                        p.line {
+                            (when(event.at, context.now)) ": " strong { (shown(&event.what)) }
+                            " (" (shown(&event.source)) " v" (event.version) ")"
+                        }
                         @if !event.changes.is_empty() {
                             ul.changes {
                                 @for one in event.changes.iter().take(EVENT_CHANGES) { li { (change(one)) } }
-                                @if event.changes.len() > EVENT_CHANGES { li.more { "and " (count(event.changes.len() - EVENT_CHANGES, "more change")) } }
+                                @if event.changes.len() > EVENT_CHANGES {
+                                    li.more { "and " (count(event.changes.len() - EVENT_CHANGES, "more change")) }
+                                }
                             }
                         }
                         @if event.excused_count > 0 { p.why { (number(event.excused_count)) " more excused by rules" } }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::entry::begin_box;
 use super::frame::document;
-use super::words::{count, counts, more, number, shown, wide};
+use super::words::{count, counts, more, number, shown, table};
 use crate::context::Context;
 use crate::model::{Rule, Snapshot};
 
@@ -27,39 +27,36 @@ pub(super) fn rules(context: &Context<'_>, snapshot: &Snapshot) -> String {
         &headline,
         &html! {
             h1 { (headline) }
-            p.lead { "What a rule excuses is kept and can be seen on the page of each resource. An expired rule excuses nothing any more." }
+            p.lead {
+                "What a rule excuses is kept and can be seen on the page of each resource. "
+                "An expired rule excuses nothing any more."
+            }
             (begin_box(snapshot.beginning.as_ref()))
             section aria-labelledby="own" {
                 h2 #own { "Your own rules" }
                 @if own.is_empty() { p { "There are none. " code { "driftline.toml" } " is where they are written." } }
-                @else { (table("Your own rules", own)) }
+                @else { (listed("Your own rules", own)) }
             }
             section aria-labelledby="used" {
                 h2 #used { "Built in, and excusing something now" }
-                @if used.is_empty() { p { "None of them does." } } @else { (table("Built-in rules in use", used)) }
+                @if used.is_empty() { p { "None of them does." } } @else { (listed("Built-in rules in use", used)) }
             }
             @if !idle.is_empty() {
                 details {
-                    summary { (count(idle.len(), "built-in rule")) " that excuse nothing now" }
-                    (table("Built-in rules without use", idle))
+                    summary { (count(idle.len(), "built-in rule"))
+                        @if idle.len() == 1 { " that excuses nothing now" } @else { " that excuse nothing now" } }
+                    (listed("Built-in rules without use", idle))
                 }
             }
         },
     )
 }
 
-fn table(caption: &str, mut rules: Vec<&Rule>) -> Markup {
+fn listed(caption: &str, mut rules: Vec<&Rule>) -> Markup {
     rules.sort_by_key(|rule| (!rule.expired, std::cmp::Reverse(rule.uses)));
     html! {
-        (wide(caption, &html! {
-            table {
-                caption { (caption) }
-                thead { tr {
-                    th scope="col" { "rule" } th.n scope="col" { "excuses" } th scope="col" { "about" } th scope="col" { "reason" }
-                    th scope="col" { "origin" } th scope="col" { "until" }
-                } }
-                tbody { @for rule in rules.iter().take(ROWS) { (row(rule)) } }
-            }
+        (table(caption, &["rule", "#excuses", "about", "reason", "origin", "until"], &html! {
+            @for rule in rules.iter().take(ROWS) { (row(rule)) }
         }))
         (more(rules.len(), ROWS, "rules"))
     }

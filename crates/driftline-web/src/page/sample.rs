@@ -14,6 +14,10 @@ use crate::model::{
     Topology, TypeVelocity, Version, Violation,
 };
 
+/// As the program draws it.
+const DRAWN: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\" role=\"img\" aria-label=\"graph\">\
+    <g class=\"node added\"><rect width=\"5\" height=\"5\"></rect></g></svg>";
+
 /// Says every text from outside: as it usually is, or as somebody who means harm would have it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample<'a>(pub Option<&'a str>);
@@ -47,10 +51,6 @@ impl Sample<'_> {
         self.0.unwrap_or(usual).to_owned()
     }
 
-    fn maybe(self, usual: &str) -> Option<String> {
-        Some(self.text(usual))
-    }
-
     fn change(self, path: &str, baseline: Option<Value>, current: Option<Value>) -> Change {
         let op = match (&baseline, &current) {
             (None, _) => "add",
@@ -81,7 +81,7 @@ impl Sample<'_> {
             status,
             kind,
             severity,
-            severity_reason: severity.and_then(|_| self.maybe("a security group opens to the world")),
+            severity_reason: severity.map(|_| self.text("a security group opens to the world")),
             first_seen: Some(at("2026-06-29T09:00:00Z")),
             changes: if drifted { self.changes() } else { Vec::new() },
             change_count: if drifted { 5 } else { 0 },
@@ -223,7 +223,8 @@ impl Sample<'_> {
     pub(crate) fn resource(self) -> Resource {
         let properties = |count: u32| {
             let rules: Vec<Value> = (0..30).map(|at| json!({"port": at, "cidr": self.text("10.0.0.0/8")})).collect();
-            json!({"ingressRuleCount": count, self.text("description"): self.text("internal"), "rules": rules, "vpc": null})
+            let (name, text) = (self.text("description"), self.text("internal"));
+            json!({"ingressRuleCount": count, name: text, "rules": rules, "vpc": null})
         };
         let view = |number: usize, status, kind| crate::model::View {
             finding_id: format!("f{number}"),
@@ -234,13 +235,13 @@ impl Sample<'_> {
             status,
             kind,
             severity: Some(Severity::High),
-            severity_reason: self.maybe("its ingress changed"),
+            severity_reason: Some(self.text("its ingress changed")),
             baseline_version: Some(3),
             version: 4,
             taken_at: at("2026-06-29T11:30:00Z"),
             first_seen: Some(at("2026-06-29T09:00:00Z")),
             extent: self.text("listed whole"),
-            reason: self.maybe("modified since the baseline"),
+            reason: Some(self.text("modified since the baseline")),
             changes: self.changes(),
             excused: vec![Excused {
                 change: self.change("/seenAt", Some(json!(self.text("monday"))), Some(json!(self.text("friday")))),
@@ -253,7 +254,7 @@ impl Sample<'_> {
         };
         let neighbour = |direction, state| Neighbour {
             canonical_id: self.text("arn:aws:ec2:us-east-1:123456789012:vpc/vpc-1"),
-            resource_type: self.maybe("AWS::EC2::VPC"),
+            resource_type: Some(self.text("AWS::EC2::VPC")),
             direction,
             relation: self.text("vpcId"),
             state,
@@ -269,7 +270,7 @@ impl Sample<'_> {
                 Claim {
                     source: self.text("terraform/network"),
                     role: "manages",
-                    as_what: self.maybe("aws_security_group.db"),
+                    as_what: Some(self.text("aws_security_group.db")),
                 },
                 Claim { source: self.text("adopt/prod"), role: "saw", as_what: None },
             ],
@@ -289,10 +290,10 @@ impl Sample<'_> {
                     at: at("2026-06-29T08:41:00Z"),
                     who: self.text("arn:aws:iam::123456789012:user/kim"),
                     what: self.text("AuthorizeSecurityGroupIngress"),
-                    how: self.maybe("console"),
-                    event_id: self.maybe("e-1"),
+                    how: Some(self.text("console")),
+                    event_id: Some(self.text("e-1")),
                 }],
-                note: self.maybe("eu-west-1 keeps no trail"),
+                note: Some(self.text("eu-west-1 keeps no trail")),
             }),
         }
     }
@@ -314,8 +315,8 @@ impl Sample<'_> {
             edges: vec![edge("same"), edge("removed"), edge("changed")],
             moments: vec![at("2026-06-20T09:00:00Z"), at("2026-06-29T09:00:00Z")],
             left_out: 3,
-            svg: Some("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10 10\" role=\"img\" aria-label=\"g\"><g class=\"node added\"><rect width=\"5\" height=\"5\"></rect></g></svg>".to_owned()),
-            note: self.maybe("3 more nodes not drawn"),
+            svg: Some(DRAWN.to_owned()),
+            note: Some(self.text("3 more nodes not drawn")),
         }
     }
 
@@ -372,15 +373,15 @@ impl Sample<'_> {
     }
 
     pub(crate) fn asked(self) -> Asked {
-        Asked { from: self.maybe("2026-06-20"), to: self.maybe("24h") }
+        Asked { from: Some(self.text("2026-06-20")), to: Some(self.text("24h")) }
     }
 
     /// A question in which everything that can be typed was.
     pub(crate) fn query(self) -> DriftQuery {
         let mut query = DriftQuery::parse("status=drifted&sort=id&limit=20").expect("a question of our own");
-        query.text = self.maybe("sg-");
+        query.text = Some(self.text("sg-"));
         query.source = vec![self.text("adopt/prod")];
-        query.place = self.maybe("aws");
+        query.place = Some(self.text("aws"));
         query
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};
 
 use super::frame::document;
-use super::words::{breakable, count, more, number, resource_link, shown, shown_long, stamp, wide};
+use super::words::{breakable, count, more, number, resource_link, shown, shown_long, stamp, table};
 use crate::context::{Asked, Context};
 use crate::model::{Edge, Node, Topology};
 
@@ -12,6 +12,8 @@ use crate::model::{Edge, Node, Topology};
 const ROWS: usize = 60;
 /// How many moments are offered.
 const MOMENTS: usize = 100;
+
+const NODE_HEADS: [&str; 5] = ["state", "node", "type", "#in-degree", "#out-degree"];
 
 pub(super) fn topology(context: &Context<'_>, topology: &Topology, asked: &Asked) -> String {
     let headline = headline(topology);
@@ -30,8 +32,8 @@ pub(super) fn topology(context: &Context<'_>, topology: &Topology, asked: &Asked
                 div.topology role="region" aria-label="The graph" tabindex="0" { (PreEscaped(svg)) }
             }
             @if let Some(note) = &topology.note { p.why { (shown_long(note)) } }
-            section aria-labelledby="edges" { h2 #edges { "Edges" } (edges(&topology.edges)) }
-            section aria-labelledby="nodes" { h2 #nodes { "Nodes" } (nodes(&topology.nodes)) }
+            section aria-labelledby="edges" { h2 #edges { "Edges, the changes first" } (edges(&topology.edges)) }
+            section aria-labelledby="nodes" { h2 #nodes { "Nodes, the changes first" } (nodes(&topology.nodes)) }
         },
     )
 }
@@ -69,7 +71,9 @@ fn points(topology: &Topology, asked: &Asked) -> Markup {
         form.points method="get" action="/topology" aria-label="Two points in time" {
             (point("from", "From", "the baseline", asked.from.as_deref(), offered))
             (point("to", "To", "now", asked.to.as_deref(), offered))
-            label.slider for="slider" hidden { "Until" input #slider type="range" min="0" value="0"; output for="slider" {} }
+            label.slider for="slider" hidden {
+                "Until" input #slider type="range" min="0" value="0"; output for="slider" {}
+            }
             button type="submit" { "Show" }
         }
     }
@@ -109,7 +113,8 @@ fn state(state: &'static str) -> Markup {
         "same" => ("", "same"),
         _ => ("?", "not checked"),
     };
-    html! { span.flag.(if is_known(state) { state } else { "unchecked" }) { span aria-hidden="true" { (sign) } " " (word) } }
+    let class = if is_known(state) { state } else { "unchecked" };
+    html! { span.flag.(class) { span aria-hidden="true" { (sign) } " " (word) } }
 }
 
 fn edges(edges: &[Edge]) -> Markup {
@@ -118,19 +123,13 @@ fn edges(edges: &[Edge]) -> Markup {
     html! {
         @if edges.is_empty() { p { "There are none." } }
         @else {
-            (wide("Edges", &html! {
-                table {
-                    caption { "What leads where, the changes first" }
-                    thead { tr { th scope="col" { "state" } th scope="col" { "from" } th scope="col" { "relation" } th scope="col" { "to" } } }
-                    tbody {
-                        @for edge in sorted.iter().take(ROWS) {
-                            tr {
-                                td { (state(edge.state)) }
-                                th.id scope="row" { (breakable(&edge.from)) }
-                                td { (shown(&edge.relation)) }
-                                td.id { (breakable(&edge.to)) }
-                            }
-                        }
+            (table("What leads where, the changes first", &["state", "from", "relation", "to"], &html! {
+                @for edge in sorted.iter().take(ROWS) {
+                    tr {
+                        td { (state(edge.state)) }
+                        th.id scope="row" { (breakable(&edge.from)) }
+                        td { (shown(&edge.relation)) }
+                        td.id { (breakable(&edge.to)) }
                     }
                 }
             }))
@@ -145,19 +144,14 @@ fn nodes(nodes: &[Node]) -> Markup {
     html! {
         @if nodes.is_empty() { p { "There are none." } }
         @else {
-            (wide("Nodes", &html! {
-                table {
-                    caption { "What the edges join, the changes first" }
-                    thead { tr { th scope="col" { "state" } th scope="col" { "node" } th scope="col" { "type" } th.n scope="col" { "in-degree" } th.n scope="col" { "out-degree" } } }
-                    tbody {
-                        @for node in sorted.iter().take(ROWS) {
-                            tr {
-                                td { (state(node.state)) }
-                                th scope="row" { (resource_link(&node.canonical_id, None)) }
-                                td { (shown(&node.resource_type)) }
-                                td.n { (number(node.in_degree)) } td.n { (number(node.out_degree)) }
-                            }
-                        }
+            (table("What the edges join, the changes first", &NODE_HEADS, &html! {
+                @for node in sorted.iter().take(ROWS) {
+                    tr {
+                        td { (state(node.state)) }
+                        th scope="row" { (resource_link(&node.canonical_id, None)) }
+                        td { (shown(&node.resource_type)) }
+                        td.n { (number(node.in_degree)) }
+                        td.n { (number(node.out_degree)) }
                     }
                 }
             }))

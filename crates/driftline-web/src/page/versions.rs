@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::findings::compare_link;
 use super::frame::document;
-use super::words::{count, more, number, shown, stamp, when, wide};
+use super::words::{count, more, number, shown, stamp, table, when};
 use crate::context::Context;
 use crate::drift_query::DriftQuery;
 use crate::model::{SourceVersions, Version};
@@ -17,6 +17,9 @@ const ROWS: usize = 20;
 const ALL_ROWS: usize = 200;
 /// How many points in time are offered.
 const POINTS: usize = 100;
+
+const HEADS: [&str; 9] =
+    ["version", "observed", "#resources", "#added", "#changed", "#removed", "#extents whole", "#in part", "compare"];
 
 pub(super) fn versions(context: &Context<'_>, sources: &[SourceVersions]) -> String {
     let all: u64 = sources.iter().map(|source| source.versions.len() as u64 + source.left_out).sum();
@@ -54,8 +57,13 @@ fn chooser(sources: &[SourceVersions]) -> Markup {
         section aria-labelledby="compare" {
             h2 #compare { "Compare two points in time" }
             form.points method="get" action="/compare" {
-                div { label for="from" { "From" } input #from name="from" required list="moments" autocomplete="off" value=(before.unwrap_or_default()); }
-                div { label for="to" { "To" } input #to name="to" required list="moments" autocomplete="off" value="now"; }
+                @let before = before.as_deref().unwrap_or_default();
+                @for (name, label, value) in [("from", "From", before), ("to", "To", "now")] {
+                    div {
+                        label for=(name) { (label) }
+                        input id=(name) name=(name) required list="moments" autocomplete="off" value=(value);
+                    }
+                }
                 datalist #moments {
                     option value="now" {}
                     @for name in names { option value={ "baseline:" (name) } {} }
@@ -63,32 +71,27 @@ fn chooser(sources: &[SourceVersions]) -> Markup {
                 }
                 button type="submit" { "Compare" }
             }
-            p.why { "A point is a time (" code { "2026-06-29T10:00:00Z" } ", " code { "2026-06-29" } ", " code { "24h" } " for a day ago), a version (" code { "v3" } "), " code { "now" } ", or a baseline (" code { "baseline:main" } ")." }
+            p.why {
+                "A point is a time (" code { "2026-06-29T10:00:00Z" } ", " code { "2026-06-29" } ", "
+                code { "24h" } " for a day ago), a version (" code { "v3" } "), " code { "now" }
+                ", or a baseline (" code { "baseline:main" } ")."
+            }
         }
     }
 }
 
 fn log(context: &Context<'_>, at: usize, source: &SourceVersions, most: usize) -> Markup {
     let id = format!("source-{at}");
-    let left_out = usize::try_from(source.left_out).unwrap_or(usize::MAX);
+    let all = source.versions.len().saturating_add(usize::try_from(source.left_out).unwrap_or(usize::MAX));
     html! {
         section aria-labelledby=(id) {
             h2 id=(id) { (shown(&source.source)) }
-            (wide("Versions", &html! {
-                table {
-                    caption { "Versions, the newest first" }
-                    thead { tr {
-                        th scope="col" { "version" } th scope="col" { "observed" } th.n scope="col" { "resources" } th.n scope="col" { "added" }
-                        th.n scope="col" { "changed" } th.n scope="col" { "removed" } th.n scope="col" { "extents whole" } th.n scope="col" { "in part" } th scope="col" { "compare" }
-                    } }
-                    tbody {
-                        @for (place, version) in source.versions.iter().take(most).enumerate() {
-                            (row(context, version, source.versions.get(place + 1)))
-                        }
-                    }
+            (table("Versions, the newest first", &HEADS, &html! {
+                @for (place, version) in source.versions.iter().take(most).enumerate() {
+                    (row(context, version, source.versions.get(place + 1)))
                 }
             }))
-            (more(source.versions.len().saturating_add(left_out), source.versions.len().min(most), "versions; driftline log lists all"))
+            (more(all, source.versions.len().min(most), "versions; driftline log lists all"))
         }
     }
 }
@@ -103,11 +106,17 @@ fn row(context: &Context<'_>, version: &Version, before: Option<&Version>) -> Ma
             }
             td { (when(version.taken_at, context.now)) }
             td.n { (number(version.resources)) }
-            td.n { (number(version.added)) } td.n { (number(version.changed)) } td.n { (number(version.removed)) }
-            td.n { (number(version.complete_extents)) }
-            td.n { @if version.partial_extents > 0 { strong.partial { (number(version.partial_extents)) } } @else { "0" } }
+            @for many in [version.added, version.changed, version.removed, version.complete_extents] {
+                td.n { (number(many)) }
+            }
+            td.n {
+                @if version.partial_extents > 0 { strong.partial { (number(version.partial_extents)) } }
+                @else { "0" }
+            }
             td {
-                @if let Some(before) = before { a href=(link(before.taken_at, &version.taken_at.to_string())) { "with v" (before.number) } " " }
+                @if let Some(before) = before {
+                    a href=(link(before.taken_at, &version.taken_at.to_string())) { "with v" (before.number) } " "
+                }
                 a href=(link(version.taken_at, "now")) { "with now" }
             }
         }

@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// How many characters of a name, a reason or a value are shown where it stands among others.
 pub(super) const TEXT: usize = 300;
+/// How many of a value are shown on one line with others.
+const BRIEF: usize = 140;
 /// How many of a value are shown where one looks at it alone.
 pub(super) const VALUE: usize = 4_000;
 /// The longest id that fits into a link: servers and proxies refuse addresses of more than some kilobytes.
@@ -178,9 +180,9 @@ pub(super) fn encoded(text: &str) -> String {
     out
 }
 
-/// A value on one line.
+/// A value on one line, beside others.
 pub(super) fn compact(value: &Value) -> String {
-    shown(&value.to_string())
+    visible(&short(&value.to_string(), BRIEF))
 }
 
 /// `… and 12 more types.`
@@ -188,9 +190,27 @@ pub(super) fn more(total: usize, listed: usize, what: &str) -> Markup {
     html! { @if total > listed { p.more { "… and " (number(total - listed)) " more " (what) "." } } }
 }
 
-/// A table that may be wider than the screen: it scrolls by itself, also by keyboard.
-pub(super) fn wide(caption: &str, table: &Markup) -> Markup {
-    html! { div.wide role="region" aria-label=(caption) tabindex="0" { (table) } }
+/// A table that may be wider than the screen: it scrolls by itself, also by keyboard. `#` marks the heads of columns
+/// with numbers. The caption is for those who do not see the heading above it.
+pub(super) fn table(caption: &str, heads: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.wide role="region" aria-label=(caption) tabindex="0" {
+            table {
+                caption.unseen { (caption) }
+                thead {
+                    tr {
+                        @for head in heads {
+                            @match head.strip_prefix('#') {
+                                Some(head) => { th.n scope="col" { (head) } }
+                                None => { th scope="col" { (head) } }
+                            }
+                        }
+                    }
+                }
+                tbody { (rows) }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

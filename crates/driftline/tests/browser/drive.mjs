@@ -206,7 +206,7 @@ await check('a resource tells its change, its rules, its life and itself side by
   const page = await open();
   await page.goto(VIEWS.resource);
   assert.match(await headline(page), /^Modified, high/);
-  assert.match(await page.locator('table.sides tbody').first().innerText(), /ingressRuleCount\s+0\s+1/);
+  assert.match(await page.locator('.sides tbody').first().innerText(), /ingressRuleCount\s+0\s+1/);
   const whole = page.getByText('The whole of it, side by side');
   await whole.click();
   assert.ok(await page.locator('.diff tr.changed').first().isVisible());

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::support::{PROGRAM, Sandbox, observation_of, skip, thing_at, variable};
 
 const DRIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/drive.mjs");
-const TOKEN: &str = "a token that is long enough";
+const TOKEN: &str = "a-token-that-is-long-enough";
 
 /// A server that ends with its test.
 struct Served {
