@@ -21,12 +21,19 @@ use crate::server::{Options, Server};
 
 /// How many connections there may be at once; others wait to be taken.
 const CONNECTIONS: usize = 512;
-/// How long the head of a request may take, also on a connection that is kept open.
-const HEAD: Duration = Duration::from_secs(20);
-/// How long somebody may not take what is sent to them.
-const UNREAD: Duration = Duration::from_secs(30);
-/// How long what is under way may take when the server stops.
-const END: Duration = Duration::from_secs(10);
+/// How long others may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// For the head of a request, also on a connection that is kept open.
+    pub head: Duration,
+    /// For taking what is sent to them.
+    pub unread: Duration,
+    /// For what is under way when the server stops.
+    pub end: Duration,
+}
+
+const PATIENCE: Patience =
+    Patience { head: Duration::from_secs(20), unread: Duration::from_secs(30), end: Duration::from_secs(10) };
 const LONGEST_HEAD: usize = 64 * 1024;
 const MOST_HEADERS: usize = 100;
 
@@ -62,21 +69,21 @@ pub fn serve(
         .thread_name("driftline-web")
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(run(listener, answers, options, stop.0));
+    let server = Server::new(answers, options, stop.0.clone());
+    let ended = runtime.block_on(run(listener, server, stop.0, PATIENCE));
     // An answer that nobody waits for any more need not be finished.
     runtime.shutdown_background();
     ended
 }
 
-async fn run(
+pub(crate) async fn run(
     listener: std::net::TcpListener,
-    answers: Arc<dyn Answers>,
-    options: Options,
+    server: Arc<Server>,
     mut stop: watch::Receiver<bool>,
+    patience: Patience,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let server = Server::new(answers, options, stop.clone());
     let keeper = tokio::spawn(server.live.clone().keep(stop.clone()));
     let router = router(server.clone());
     let graceful = GracefulShutdown::new();
@@ -102,10 +109,13 @@ async fn run(
         let _ = stream.set_nodelay(true);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(LONGEST_HEAD)
+            .header_read_timeout(patience.head)
+            .max_header_size(LONGEST_HEAD)
             .max_headers(MOST_HEADERS)
-            .serve_connection(TokioIo::new(Impatient::new(stream)), TowerToHyperService::new(router.clone()));
+            .serve_connection(
+                TokioIo::new(Impatient::new(stream, patience.unread)),
+                TowerToHyperService::new(router.clone()),
+            );
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             // Whoever goes away in the middle is no news.
@@ -114,7 +124,7 @@ async fn run(
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(END, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(patience.end, graceful.shutdown()).await;
     keeper.abort();
     Ok(())
 }
@@ -122,12 +132,13 @@ async fn run(
 /// A connection that ends when what is sent is not taken for too long: a slow reader must not keep a place for ever.
 struct Impatient {
     stream: TcpStream,
+    patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Impatient {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, waiting: None }
+    fn new(stream: TcpStream, patience: Duration) -> Self {
+        Self { stream, patience, waiting: None }
     }
 
     fn bounded<T>(
@@ -141,7 +152,7 @@ impl Impatient {
                 Poll::Ready(done)
             }
             Poll::Pending => {
-                let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(UNREAD)));
+                let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(self.patience)));
                 match waiting.as_mut().poll(context) {
                     Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
                     Poll::Pending => Poll::Pending,

@@ -18,7 +18,7 @@ mod posture;
 mod resource;
 mod rules;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 mod topology;

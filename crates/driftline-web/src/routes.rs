@@ -160,3 +160,7 @@ async fn events(
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+#[cfg(test)]
+#[path = "routes_tests.rs"]
+mod tests;

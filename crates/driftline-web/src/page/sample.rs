@@ -20,13 +20,13 @@ const DRAWN: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9
 
 /// Says every text from outside: as it usually is, or as somebody who means harm would have it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample<'a>(pub Option<&'a str>);
+pub(crate) struct Sample<'a>(pub Option<&'a str>);
 
-pub(super) fn at(text: &str) -> Timestamp {
+pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().expect("a time of our own")
 }
 
-pub(super) fn context(view: View, url: &str) -> Context<'_> {
+pub(crate) fn context(view: View, url: &str) -> Context<'_> {
     Context {
         view,
         now: at("2026-06-29T12:00:00Z"),
@@ -91,7 +91,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn findings(self, many: usize) -> Vec<Finding> {
+    pub(crate) fn findings(self, many: usize) -> Vec<Finding> {
         let kinds = [
             (Status::Drifted, Some(DriftKind::Modified), Some(Severity::High)),
             (Status::Drifted, Some(DriftKind::Deleted), Some(Severity::Critical)),
@@ -125,7 +125,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn snapshot(self, findings: usize) -> Snapshot {
+    pub(crate) fn snapshot(self, findings: usize) -> Snapshot {
         let moment = |day: u32, drifted: u64, unknown: u64| Moment {
             at: at(&format!("2026-06-{day:02}T09:00:00Z")),
             total: 1_870,
@@ -208,7 +208,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn beginning(self) -> Beginning {
+    pub(crate) fn beginning(self) -> Beginning {
         Beginning {
             headline: self.text("There is no baseline yet"),
             text: self.text("Without one nothing can be called drift."),
@@ -220,7 +220,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn resource(self) -> Resource {
+    pub(crate) fn resource(self) -> Resource {
         let properties = |count: u32| {
             let rules: Vec<Value> = (0..30).map(|at| json!({"port": at, "cidr": self.text("10.0.0.0/8")})).collect();
             let (name, text) = (self.text("description"), self.text("internal"));
@@ -298,7 +298,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn topology(self) -> Topology {
+    pub(crate) fn topology(self) -> Topology {
         let node = |name: &str, state| Node {
             canonical_id: self.text(name),
             resource_type: self.text("AWS::SQS::Queue"),
@@ -320,7 +320,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn posture(self) -> Posture {
+    pub(crate) fn posture(self) -> Posture {
         let violation = |turn: &str| Violation {
             rule: self.text("s3-bucket-public-read-prohibited"),
             canonical_id: self.text("arn:aws:s3:::logs"),
@@ -347,7 +347,7 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn versions(self) -> Vec<SourceVersions> {
+    pub(crate) fn versions(self) -> Vec<SourceVersions> {
         let version = |number| Version {
             number,
             taken_at: at(&format!("2026-06-2{number}T09:00:00Z")),
@@ -362,7 +362,7 @@ impl Sample<'_> {
         vec![SourceVersions { source: self.text("adopt/prod"), versions: vec![version(4), version(3)], left_out: 2 }]
     }
 
-    pub(super) fn between(self) -> Between {
+    pub(crate) fn between(self) -> Between {
         Between {
             from: self.text("2026-06-20T09:00:00Z"),
             to: self.text("now"),
@@ -372,12 +372,12 @@ impl Sample<'_> {
         }
     }
 
-    pub(super) fn asked(self) -> Asked {
+    pub(crate) fn asked(self) -> Asked {
         Asked { from: Some(self.text("2026-06-20")), to: Some(self.text("24h")) }
     }
 
     /// A question in which everything that can be typed was.
-    pub(super) fn query(self) -> DriftQuery {
+    pub(crate) fn query(self) -> DriftQuery {
         let mut query = DriftQuery::parse("status=drifted&sort=id&limit=20").expect("a question of our own");
         query.text = Some(self.text("sg-"));
         query.source = vec![self.text("adopt/prod")];
@@ -386,7 +386,7 @@ impl Sample<'_> {
     }
 
     /// Every page there is, by name.
-    pub(super) fn pages(self) -> Vec<(&'static str, String)> {
+    pub(crate) fn pages(self) -> Vec<(&'static str, String)> {
         let snapshot = self.snapshot(10);
         let between = self.between();
         let facets = Arc::new(Facets::of(&snapshot.findings));

@@ -12,7 +12,7 @@ use driftline_web::{Refusal, RefusalKind};
 
 use super::answering::{Answering, Judged, Open};
 use super::graph::neighbours;
-use super::telling::{change, excused, failed, finding_id, json, refused, ticket};
+use super::telling::{change, excused, failed, finding_id, json, reason, refused, ticket};
 use crate::error::{CommandError, CommandResult};
 use crate::ownership::{claim_of, tag_claims};
 use crate::severity::{About, Rater};
@@ -116,7 +116,7 @@ fn view(
         status: judgement.status,
         kind: judgement.kind,
         severity: rating.as_ref().map(|rating| rating.worst.level),
-        severity_reason: rating.as_ref().map(|rating| rating.worst.reason.to_owned()),
+        severity_reason: rating.as_ref().and_then(|rating| reason(&rating.worst)),
         baseline_version: pair.expected,
         version: pair.live,
         taken_at: version.taken_at,

@@ -175,8 +175,9 @@ fn judged_sources(settings: &Settings, store: &Store, judged: &Judged) -> Result
     for pair in &judged.question.pairs {
         let version = store.catalog().version(&pair.stream, pair.live).map_err(failed)?;
         let (tally, gone) = tallies.get(&pair.stream).copied().unwrap_or_default();
-        let elsewhere = (tally.drifted + tally.unknown + tally.not_checked).saturating_sub(gone);
-        let tally = Tally { in_sync: version.rows.saturating_sub(elsewhere), ..tally };
+        // What is gone was judged, too, and is not among the rows.
+        let others = tally.drifted + tally.unknown + tally.not_checked;
+        let tally = Tally { in_sync: (version.rows + gone).saturating_sub(others), ..tally };
         sources.push(source(settings, &pair.stream.to_string(), version, pair.expected, tally));
     }
     Ok(sources)

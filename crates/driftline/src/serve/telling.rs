@@ -151,6 +151,11 @@ pub(super) fn findings(settings: &Settings, drift: &Drift, pairs: &[Pair]) -> Co
     Ok(Findings { listed, left_out: left_out as u64, summary })
 }
 
+/// Why something is as bad as it is, where there is more to say than that.
+pub(super) fn reason(grade: &Grade<'_>) -> Option<String> {
+    Some(grade.reason.to_owned()).filter(|reason| !reason.is_empty())
+}
+
 fn is_resolved(entry: &Entry<'_>) -> bool {
     entry.kind == Some(driftline_core::DriftKind::Resolved)
 }
@@ -170,7 +175,7 @@ fn finding(entry: &Entry<'_>, version: u64) -> Finding {
         status: entry.status,
         kind: entry.kind,
         severity: entry.severity(),
-        severity_reason: entry.rating.as_ref().map(|rating| rating.worst.reason.to_owned()),
+        severity_reason: entry.rating.as_ref().and_then(|rating| reason(&rating.worst)),
         first_seen: entry.since,
         changes: told.collect(),
         change_count: changes.len(),

@@ -26,6 +26,8 @@ mod operator;
 mod reliability;
 mod reports;
 mod schema;
+#[cfg(feature = "web")]
+mod serve;
 mod story;
 mod support;
 mod swamp;
