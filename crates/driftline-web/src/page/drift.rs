@@ -16,7 +16,7 @@ use crate::model::{Between, Snapshot};
 const CHOICES: usize = 100;
 
 pub(super) fn drift(context: &Context<'_>, snapshot: &Snapshot, query: &DriftQuery, sheet: &Sheet<'_>) -> String {
-    let headline = headline(&snapshot.summary);
+    let headline = headline(snapshot);
     let link = |query: &DriftQuery| address("/drift", query);
     let selectable = context.may_write && sheet.rows.iter().any(|finding| can_be_accepted(finding.status));
     document(
@@ -29,7 +29,8 @@ pub(super) fn drift(context: &Context<'_>, snapshot: &Snapshot, query: &DriftQue
             (quick(query, &sheet.facets, &link))
             (filters("/drift", &[], query, &sheet.facets))
             (left_out(snapshot.left_out))
-            @if sheet.rows.is_empty() { (nothing(query, "/drift")) }
+            @if sheet.rows.is_empty() && snapshot.baseline.is_none() { p.empty { "Without a baseline there are no findings." } }
+            @else if sheet.rows.is_empty() { (nothing(query, "/drift")) }
             @else if selectable {
                 form.select method="post" action="/accept" {
                     (rows(context, query, sheet, true, &link))

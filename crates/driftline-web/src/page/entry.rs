@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::findings::accept_fields;
 use super::frame::{closed, document};
-use super::words::{count, shown_long};
+use super::words::{count, prose, sentence, shown_long};
 use crate::context::{AcceptForm, Context, Problem};
 use crate::model::Beginning;
 
@@ -42,17 +42,17 @@ pub(super) fn beginning(context: &Context<'_>, beginning: &Beginning) -> String 
 pub(super) fn begin_box(beginning: Option<&Beginning>) -> Markup {
     html! {
         @if let Some(beginning) = beginning {
-            section.begin aria-labelledby="begin" { h2 #begin { (shown_long(&beginning.headline)) } (steps(beginning)) }
+            section.begin aria-labelledby="begin" { h2 #begin { "What to do next" } (steps(beginning)) }
         }
     }
 }
 
 fn steps(beginning: &Beginning) -> Markup {
     html! {
-        p { (shown_long(&beginning.text)) }
+        p { (prose(&beginning.text)) }
         ol {
             @for step in &beginning.steps {
-                li { p { (shown_long(&step.say)) } pre tabindex="0" { code { (shown_long(&step.command)) } } }
+                li { p { (prose(&step.say)) } pre tabindex="0" { code { (shown_long(&step.command)) } } }
             }
         }
     }
@@ -65,9 +65,9 @@ pub(super) fn problem(context: &Context<'_>, problem: &Problem) -> String {
 fn said(problem: &Problem) -> Markup {
     html! {
         h1 { (shown_long(problem.title)) }
-        @if !problem.detail.is_empty() { p.lead { (shown_long(&problem.detail)) } }
-        @if !problem.hints.is_empty() { ul.hints { @for hint in &problem.hints { li { (shown_long(hint)) } } } }
-        p.why { "Status " (problem.status) }
+        @if !problem.detail.is_empty() { p.lead { (prose(&sentence(&problem.detail))) } }
+        @if !problem.hints.is_empty() { ul.hints { @for hint in &problem.hints { li { (prose(&sentence(hint))) } } } }
+        @if problem.status >= 400 { p.why { "Status " (problem.status) } }
     }
 }
 

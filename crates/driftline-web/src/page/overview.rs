@@ -21,7 +21,7 @@ const MOMENT_HEADS: [&str; 5] = ["observed", "#drifted", "#unknown", "#not check
 const TYPE_HEADS: [&str; 7] = ["type", "drift rate", "#drifted", "#checked", "#24 hours", "#7 days", "#30 days"];
 
 pub(super) fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
-    let headline = headline(&snapshot.summary);
+    let headline = headline(snapshot);
     document(
         context,
         &headline,
@@ -49,8 +49,13 @@ pub(super) fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
     )
 }
 
-/// The first line: what is wrong or that nothing is, and how much was not looked at.
-pub(super) fn headline(summary: &Summary) -> String {
+/// The first line: what is wrong or that nothing is, and how much was not looked at. Before anything can be judged it
+/// is why not.
+pub(super) fn headline(snapshot: &Snapshot) -> String {
+    snapshot.beginning.as_ref().map_or_else(|| verdict(&snapshot.summary), |beginning| shown(&beginning.headline))
+}
+
+fn verdict(summary: &Summary) -> String {
     if summary.total == 0 {
         return "Nothing was observed yet".to_owned();
     }
@@ -191,6 +196,7 @@ fn over_time(snapshot: &Snapshot) -> Markup {
         }
         @else {
             (course(&bands, snapshot.computed_at))
+            @if snapshot.unfinished { p.why { "Not every moment is computed yet; load the page again in a while." } }
             details {
                 summary { "The same as a table" }
                 (table("Drift over time, the newest first", &MOMENT_HEADS, &html! {
@@ -285,7 +291,7 @@ mod tests {
     #[test]
     fn the_first_line_says_what_is_wrong_and_what_was_not_looked_at() {
         let told = |total, drifted, unknown, not_checked| {
-            headline(&Summary { total, drifted, unknown, not_checked, ..Summary::default() })
+            verdict(&Summary { total, drifted, unknown, not_checked, ..Summary::default() })
         };
         for (line, expected) in [
             (told(0, 0, 0, 0), "Nothing was observed yet"),
