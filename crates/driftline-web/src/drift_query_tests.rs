@@ -67,7 +67,7 @@ fn naive(query: &DriftQuery, finding: &Finding) -> bool {
     let status = if query.status.is_empty() {
         !(finding.status == Status::InSync && finding.kind.is_none())
     } else {
-        query.status.iter().any(|status| *status == finding.status)
+        query.status.contains(&finding.status)
     };
     let place = match &query.place {
         None => true,

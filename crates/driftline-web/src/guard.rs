@@ -17,7 +17,7 @@ use crate::server::{Asking, Form, Server, plain};
 /// The longest address.
 const LONGEST: usize = 16 * 1024;
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What a wrong token costs.
 const PENALTY: Duration = Duration::from_millis(300);
 

@@ -1,4 +1,4 @@
-//! The API as an OpenAPI 3.1 document. Its schemas are made from the types that are sent.
+//! The API as an `OpenAPI` 3.1 document. Its schemas are made from the types that are sent.
 
 use std::sync::LazyLock;
 

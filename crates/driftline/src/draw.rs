@@ -304,9 +304,9 @@ impl Picture {
         let role = if style.is_empty() { "group" } else { "img" };
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"{role}\" aria-label=\"{0}\">\n<title>{0}</title>\n{1}",
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"{role}\" aria-label=\"{0}\">\n<title>{0}</title>\n{style}{1}",
             xml(&caption),
-            format!("{style}{}", markers())
+            markers()
         );
         out += "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n";
         out += &format!("<text class=\"title\" x=\"{EDGE}\" y=\"30\">{}</text>\n", xml(&caption));

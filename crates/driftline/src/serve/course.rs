@@ -110,7 +110,7 @@ fn thin(all: &[Timestamp], most: usize) -> Vec<Timestamp> {
     let span = last.duration_since(*first);
     let mut stretch = SignedDuration::from_mins(1);
     while span.as_secs() / stretch.as_secs() + 2 > i64::try_from(most).unwrap_or(i64::MAX) {
-        stretch = stretch * 2;
+        stretch *= 2;
     }
     let number = |at: &Timestamp| at.as_second().div_euclid(stretch.as_secs());
     all.chunk_by(|a, b| number(a) == number(b)).filter_map(|chunk| chunk.last().copied()).collect()
