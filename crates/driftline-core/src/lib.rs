@@ -18,6 +18,7 @@ pub mod rule;
 pub mod seal;
 pub mod severity;
 pub mod standing;
+pub mod text;
 pub mod value;
 pub mod velocity;
 pub mod verdict;

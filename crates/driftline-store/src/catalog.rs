@@ -105,6 +105,11 @@ impl Catalog {
         self.seal_key.as_deref()
     }
 
+    /// The check of the last record: names everything that the log says up to it.
+    pub fn tip(&self) -> &str {
+        &self.last_check
+    }
+
     /// How many records the log has.
     pub fn records(&self) -> u64 {
         self.next

@@ -322,7 +322,7 @@ impl Store {
 }
 
 /// The expected side after what was accepted.
-fn expect(pinned: Option<Value>, accepted: &[&Accepted]) -> Option<Value> {
+pub fn expect(pinned: Option<Value>, accepted: &[&Accepted]) -> Option<Value> {
     accepted.iter().fold(pinned, |expected, one| match (&one.path, expected) {
         (None, _) => one.value.clone(),
         (Some(path), Some(mut expected)) => {

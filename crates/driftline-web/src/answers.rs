@@ -10,7 +10,7 @@ pub trait Answers: Send + Sync + 'static {
     /// Everything that is true of one revision. Dear: it is asked once for each revision.
     fn snapshot(&self) -> Result<Snapshot, Refusal>;
 
-    /// One resource, by its canonical id.
+    /// One resource, by its canonical id, as everybody who saw it tells.
     fn resource(&self, id: &str) -> Result<Resource, Refusal>;
 
     /// The event and network graph at a point in time, marked with what became of it since another. Points are `v3`, a
@@ -43,6 +43,8 @@ pub struct Refusal {
 pub enum RefusalKind {
     /// What was asked for is not there.
     NotFound,
+    /// There is nothing to tell yet: something has to be observed or pinned first.
+    NotYet,
     /// The question cannot be understood.
     BadQuestion,
     /// It was changed in the meantime, or cannot be written at the moment.

@@ -1,15 +1,18 @@
 //! What is told: owned, complete, in a fixed order, and without secrets. Whoever fills these in has replaced every
-//! sealed value by the text `(sealed)`.
+//! sealed value by the text `(sealed)`. The schema of the API is made from these types, so that it cannot say otherwise.
 
 use std::collections::BTreeMap;
 
 use driftline_core::{DriftKind, Severity, Status};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::words;
+
 /// Everything that is true of one revision of the store.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     pub revision: String,
@@ -25,10 +28,36 @@ pub struct Snapshot {
     pub course: Vec<Moment>,
     /// What is not in sync, and what is only by a rule; by type, place, id and source.
     pub findings: Vec<Finding>,
+    /// Findings that are counted and not listed, because there are too many.
+    pub left_out: u64,
     pub rules: Vec<Rule>,
+    /// What to do first, where there is nothing to judge yet.
+    pub beginning: Option<Beginning>,
+    /// Not everything was computed in the time there was: it is worth asking again.
+    #[serde(skip)]
+    pub unfinished: bool,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// There is nothing to judge yet, and what to do about it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Beginning {
+    pub headline: String,
+    pub text: String,
+    pub steps: Vec<Step>,
+    /// Only the baseline is missing: the sources are there to be looked at.
+    pub only_baseline: bool,
+}
+
+/// One thing to do, and the command that does it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    pub say: String,
+    pub command: String,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Baseline {
     pub name: String,
@@ -36,7 +65,7 @@ pub struct Baseline {
     pub accepted: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub total: u64,
@@ -56,7 +85,7 @@ pub struct Summary {
     pub partial_extents: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
     pub name: String,
@@ -65,13 +94,17 @@ pub struct Source {
     pub taken_at: Timestamp,
     pub stale: bool,
     pub resources: u64,
+    pub in_sync: u64,
+    pub drifted: u64,
+    pub unknown: u64,
+    pub not_checked: u64,
     pub complete_extents: u64,
     pub partial_extents: u64,
     pub problems: Vec<String>,
 }
 
 /// A place where something was not checked, and why.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gap {
     pub source: String,
@@ -80,7 +113,7 @@ pub struct Gap {
     pub types: BTreeMap<String, u64>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TypeVelocity {
     pub resource_type: String,
@@ -97,7 +130,7 @@ pub struct TypeVelocity {
     pub noisy: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Moment {
     pub at: Timestamp,
@@ -107,17 +140,22 @@ pub struct Moment {
     pub not_checked: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// Names this finding in links and in what is accepted: the same as long as source, type, place and id are.
     pub id: String,
+    /// Names it as it is now: what is accepted by it is what was seen.
+    pub ticket: String,
     pub canonical_id: String,
     pub resource_type: String,
     pub place: String,
     pub source: String,
+    #[schemars(schema_with = "words::status")]
     pub status: Status,
+    #[schemars(schema_with = "words::maybe_kind")]
     pub kind: Option<DriftKind>,
+    #[schemars(schema_with = "words::maybe_severity")]
     pub severity: Option<Severity>,
     pub severity_reason: Option<String>,
     pub first_seen: Option<Timestamp>,
@@ -128,7 +166,14 @@ pub struct Finding {
     pub reason: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+impl Finding {
+    /// Whether it can be accepted: there is something that differs from what is expected.
+    pub fn is_acceptable(&self) -> bool {
+        matches!(self.status, Status::Drifted | Status::Unknown)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Change {
     pub path: String,
     /// `add`, `remove` or `replace`.
@@ -138,10 +183,11 @@ pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "words::severity")]
     pub severity: Option<Severity>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Excused {
     pub change: Change,
     /// What kind of rule, e.g. `volatile`.
@@ -150,7 +196,7 @@ pub struct Excused {
     pub reason: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
     pub name: String,
@@ -169,7 +215,7 @@ pub struct Rule {
 }
 
 /// One resource, as everybody who saw it tells.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
     pub canonical_id: String,
@@ -184,15 +230,20 @@ pub struct Resource {
 }
 
 /// What one source says of a resource.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct View {
     pub finding_id: String,
+    /// Names it as it is now: what is accepted by it is what was seen.
+    pub ticket: String,
     pub resource_type: String,
     pub place: String,
     pub source: String,
+    #[schemars(schema_with = "words::status")]
     pub status: Status,
+    #[schemars(schema_with = "words::maybe_kind")]
     pub kind: Option<DriftKind>,
+    #[schemars(schema_with = "words::maybe_severity")]
     pub severity: Option<Severity>,
     pub severity_reason: Option<String>,
     pub baseline_version: Option<u64>,
@@ -209,7 +260,7 @@ pub struct View {
     pub live: Option<Value>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
     pub source: String,
@@ -219,7 +270,7 @@ pub struct Claim {
     pub as_what: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     pub at: Timestamp,
@@ -230,7 +281,7 @@ pub struct Event {
     pub excused_count: usize,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Neighbour {
     pub canonical_id: String,
@@ -243,7 +294,7 @@ pub struct Neighbour {
 }
 
 /// Who changed something, and how sure that is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Blame {
     /// Between which observations it happened.
@@ -254,7 +305,7 @@ pub struct Blame {
     pub note: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Act {
     pub at: Timestamp,
@@ -262,10 +313,16 @@ pub struct Act {
     pub what: String,
     /// How it was done: console, a tool's user agent, a field manager.
     pub how: Option<String>,
+    /// From which address.
+    pub address: Option<String>,
+    /// `certain`, `likely`, `possible`, or `refused` if it was tried and changed nothing.
+    pub certainty: String,
+    /// Why it is taken for the cause.
+    pub why: String,
     pub event_id: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Topology {
     pub from: String,
@@ -274,11 +331,16 @@ pub struct Topology {
     pub edges: Vec<Edge>,
     /// The moments between which one can choose, oldest first.
     pub moments: Vec<Timestamp>,
-    /// The graph as one SVG document without script, or why there is none.
-    pub svg: Result<String, String>,
+    /// How many nodes and edges there are beyond those listed.
+    pub left_out: u64,
+    /// The graph as one SVG element without style and script.
+    #[serde(skip)]
+    pub svg: Option<String>,
+    /// Why there is no picture, or what is not in it.
+    pub note: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
     pub canonical_id: String,
@@ -288,7 +350,7 @@ pub struct Node {
     pub out_degree: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Edge {
     pub from: String,
@@ -297,17 +359,19 @@ pub struct Edge {
     pub state: &'static str,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Posture {
     pub against: String,
     pub rules: Vec<PostureRule>,
     pub violations: Vec<Violation>,
+    /// Violations that are counted and not listed, because there are too many.
+    pub left_out: u64,
     /// How many were not compliant at each moment, oldest first.
     pub course: Vec<PostureMoment>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PostureRule {
     pub rule: String,
@@ -318,7 +382,7 @@ pub struct PostureRule {
     pub not_checked: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Violation {
     pub rule: String,
@@ -329,21 +393,23 @@ pub struct Violation {
     pub since: Option<Timestamp>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PostureMoment {
     pub at: Timestamp,
     pub non_compliant: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceVersions {
     pub source: String,
     pub versions: Vec<Version>,
+    /// Older versions that are not listed.
+    pub left_out: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
     pub number: u64,
@@ -359,28 +425,33 @@ pub struct Version {
 }
 
 /// Two points in time, held against each other.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Between {
     pub from: String,
     pub to: String,
     pub summary: Summary,
     pub findings: Vec<Finding>,
+    /// Findings that are counted and not listed, because there are too many.
+    pub left_out: u64,
 }
 
 /// What is to be accepted, by whom and why.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Acceptance {
-    /// Ids of findings.
+    /// Tickets of findings.
+    #[schemars(length(min = 1, max = 500))]
     pub findings: Vec<String>,
+    /// Why; the next person needs it.
+    #[schemars(length(min = 1, max = 2000))]
     pub reason: String,
+    /// Who accepts it.
+    #[schemars(length(min = 1, max = 200))]
     pub by: String,
-    /// What the page showed; if the store is no longer at it, what is accepted is not what was seen.
-    pub revision: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Accepted {
     pub accepted: usize,

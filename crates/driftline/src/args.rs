@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use driftline_core::Severity;
 
 use crate::live_args::{EventArgs, LiveArgs};
+use crate::serve_args::ServeArgs;
 
 /// Tells you what changed in your infrastructure, and never cries wolf.
 ///
@@ -99,6 +100,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Print the IAM policy that observing AWS itself needs: exactly the actions that are called, all of them reads.
     IamPolicy(IamPolicyArgs),
+    /// Show everything as a web page with a JSON API: overview, drift, resources, topology, posture, versions, rules.
+    Serve(ServeArgs),
     /// Run the Kubernetes operator: AWS resources as objects declare them, and what to do when they drift.
     Operator(OperatorArgs),
     /// The configuration.

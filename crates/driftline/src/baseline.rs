@@ -1,12 +1,14 @@
 //! `baseline set`, `list`, `show`, `accept`, `remove`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use driftline_core::verdict::Status;
-use driftline_core::{BaselineName, Pointer, StreamId};
-use driftline_store::Store;
+use driftline_core::{BaselineName, Pointer, ResourceKey, StreamId, Value};
 use driftline_store::baseline::{Accepted, Baseline as Pinned};
+use driftline_store::detect::{Finding, Question};
+use driftline_store::{Store, StoreError};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::args::Baseline;
@@ -140,19 +142,57 @@ fn accept(
     let drift = store.drift(&question, &settings.rules.book)?;
     let mut accepted = Vec::new();
     for id in resources {
-        let before = accepted.len();
-        for finding in drift.findings.iter().filter(|finding| finding.key.id == *id) {
-            if !matches!(finding.judgement.status, Status::Drifted | Status::Unknown) {
-                continue;
-            }
-            let Some(pair) = question.pairs.iter().find(|pair| pair.stream == *finding.stream) else { continue };
-            let at = |version: Option<u64>| -> CommandResult<_> {
-                let Some(version) = version else { return Ok(None) };
-                let found = store.lookup(&finding.stream, version, id)?;
-                Ok(found.into_iter().find(|(key, _)| *key == finding.key).map(|(_, value)| value))
-            };
-            let (pinned, live) = (at(pair.expected)?, at(Some(pair.live))?);
-            let value = match &path {
+        let findings: Vec<&Finding> = drift.findings.iter().filter(|finding| finding.key.id == *id).collect();
+        let (by, at) = (person(), settings.now);
+        let found = accepting(&store, &question, &findings, path.as_ref(), &Acceptance { reason, by: &by, at })?;
+        if found.is_empty() {
+            let place = path.as_ref().map(|path| format!(" at `{path}`")).unwrap_or_default();
+            let similar = similar_finding(&drift, id);
+            let error = CommandError::new(format!("nothing to accept: `{id}` has no drift{place} against `{name}`"));
+            return Err(match similar {
+                Some(other) => error.hint(format!("did you mean `{other}`?")),
+                None => error.hint("`driftline drift` lists what there is; resources are named by their whole id"),
+            });
+        }
+        accepted.extend(found);
+    }
+    store.accept(&name, &accepted, settings.now)?;
+    let mut lines = vec![format!("accepted into `{name}`:")];
+    lines.extend(accepted.iter().map(describe));
+    let json = serde_json::json!({"schema": "driftline.accepted/v1", "baseline": name, "accepted": accepted});
+    settings.printer.print(&Plain { json, lines })
+}
+
+/// Why something is accepted, by whom and when.
+#[derive(Clone, Copy)]
+pub(crate) struct Acceptance<'a> {
+    pub reason: &'a str,
+    pub by: &'a str,
+    pub at: Timestamp,
+}
+
+/// From how many resources on a version is read through rather than looked up in.
+const MANY: usize = 16;
+
+/// What accepting findings comes to, each as a whole or at one place; what has nothing to accept is left out.
+pub(crate) fn accepting(
+    store: &Store,
+    question: &Question,
+    findings: &[&Finding],
+    path: Option<&Pointer>,
+    acceptance: &Acceptance<'_>,
+) -> CommandResult<Vec<Accepted>> {
+    let mut accepted = Vec::new();
+    for pair in &question.pairs {
+        let can_be = |finding: &&&Finding| {
+            *finding.stream == pair.stream && matches!(finding.judgement.status, Status::Drifted | Status::Unknown)
+        };
+        let findings: Vec<&Finding> = findings.iter().filter(can_be).copied().collect();
+        let mut pinned = values(store, &pair.stream, pair.expected, &findings)?;
+        let mut live = values(store, &pair.stream, Some(pair.live), &findings)?;
+        for finding in findings {
+            let live = live.remove(&finding.key);
+            let value = match path {
                 None => live,
                 Some(path) => {
                     let touches =
@@ -171,29 +211,35 @@ fn accept(
             accepted.push(Accepted {
                 stream: (*finding.stream).clone(),
                 key: finding.key.clone(),
-                path: path.clone(),
+                path: path.cloned(),
                 value,
-                pinned,
-                reason: reason.to_owned(),
-                by: person(),
-                at: settings.now,
-            });
-        }
-        if accepted.len() == before {
-            let place = path.as_ref().map(|path| format!(" at `{path}`")).unwrap_or_default();
-            let similar = similar_finding(&drift, id);
-            let error = CommandError::new(format!("nothing to accept: `{id}` has no drift{place} against `{name}`"));
-            return Err(match similar {
-                Some(other) => error.hint(format!("did you mean `{other}`?")),
-                None => error.hint("`driftline drift` lists what there is; resources are named by their whole id"),
+                pinned: pinned.remove(&finding.key),
+                reason: acceptance.reason.to_owned(),
+                by: acceptance.by.to_owned(),
+                at: acceptance.at,
             });
         }
     }
-    store.accept(&name, &accepted, settings.now)?;
-    let mut lines = vec![format!("accepted into `{name}`:")];
-    lines.extend(accepted.iter().map(describe));
-    let json = serde_json::json!({"schema": "driftline.accepted/v1", "baseline": name, "accepted": accepted});
-    settings.printer.print(&Plain { json, lines })
+    Ok(accepted)
+}
+
+/// What a version has of the resources that findings are about.
+pub(crate) fn values(
+    store: &Store,
+    stream: &StreamId,
+    version: Option<u64>,
+    findings: &[&Finding],
+) -> CommandResult<BTreeMap<ResourceKey, Value>> {
+    let (Some(version), false) = (version, findings.is_empty()) else { return Ok(BTreeMap::new()) };
+    let wanted: BTreeSet<&ResourceKey> = findings.iter().map(|finding| &finding.key).collect();
+    if wanted.len() > MANY {
+        return Ok(store.resources(stream, version, |key| wanted.contains(key))?);
+    }
+    let mut found = BTreeMap::new();
+    for key in wanted {
+        found.extend(store.lookup(stream, version, &key.id)?.into_iter().filter(|(one, _)| one == key));
+    }
+    Ok(found)
 }
 
 fn similar_finding(drift: &driftline_store::Drift, part: &str) -> Option<String> {

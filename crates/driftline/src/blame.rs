@@ -80,7 +80,7 @@ pub(crate) enum Certainty {
 }
 
 impl Certainty {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Certainty::Certain => "certain",
             Certainty::Likely => "likely",
@@ -119,9 +119,9 @@ pub(crate) fn run(settings: &Settings, args: &BlameArgs) -> CommandResult<()> {
 }
 
 /// Who changed a resource since the baseline, by what is stored. The id is a whole one.
-#[allow(dead_code, reason = "for the page of a resource and for other programs, which are built apart")]
-pub(crate) fn of(settings: &Settings, store: &Store, id: &str) -> CommandResult<Blame> {
-    ask(settings, store, id, None, false, None)
+#[cfg(any(feature = "web", feature = "mcp"))]
+pub(crate) fn of(settings: &Settings, store: &Store, id: &str, baseline: &str) -> CommandResult<Blame> {
+    ask(settings, store, id, Some(baseline), false, None)
 }
 
 fn ask(

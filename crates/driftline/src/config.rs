@@ -557,6 +557,12 @@ impl Config {
 }
 
 impl Rules {
+    /// The user's entry that a rule of the book came from.
+    #[cfg(feature = "web")]
+    pub(crate) fn entry<'c>(&self, config: &'c Config, rule: usize) -> Option<&'c UserRule> {
+        self.users.get(rule).copied().flatten().map(|entry| &config.rules[entry])
+    }
+
     /// The user's entries that none of these uses is of.
     pub(crate) fn unused<'c>(
         &self,

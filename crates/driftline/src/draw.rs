@@ -113,6 +113,10 @@ impl Mark {
 
 #[derive(Debug)]
 struct DrawnNode {
+    /// As it is.
+    #[cfg_attr(not(feature = "web"), expect(dead_code, reason = "only a page has links"))]
+    raw: String,
+    /// As it can be shown.
     id: String,
     name: String,
     kind: String,
@@ -172,6 +176,7 @@ impl Picture {
             let node = &diff.nodes[*id];
             let kind = node.kind.as_deref();
             DrawnNode {
+                raw: (*id).clone(),
                 id: shown(id),
                 name: middle_out(&shown(short_name(kind.unwrap_or_default(), id)), LONGEST),
                 kind: middle_out(&shown(kind.unwrap_or("not observed")), LONGEST),
@@ -195,7 +200,7 @@ impl Picture {
     }
 
     /// What is missing from the picture, in words.
-    fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         match (self.nodes.is_empty(), self.left_out) {
             (true, _) => Some("nothing changed".into()),
             (false, (0, 0)) => None,
@@ -268,6 +273,19 @@ impl Picture {
     }
 
     pub(crate) fn svg(&self) -> String {
+        self.svg_with(&style(), |_, node| node)
+    }
+
+    /// The same for a page that has the style itself, with every node leading to an address.
+    #[cfg(feature = "web")]
+    pub(crate) fn svg_in_page(&self, address: impl Fn(&str) -> Option<String>) -> String {
+        self.svg_with("", |node, drawn| match address(&node.raw) {
+            Some(address) => format!("<a href=\"{}\">{}</a>\n", xml(&address), drawn.trim_end()),
+            None => drawn,
+        })
+    }
+
+    fn svg_with(&self, style: &str, wrap: impl Fn(&DrawnNode, String) -> String) -> String {
         const EDGE: f64 = 24.0;
         const HEAD: f64 = 44.0;
         let widths: Vec<f64> = self.nodes.iter().map(node_width).collect();
@@ -282,11 +300,13 @@ impl Picture {
         let legend = "+ added   - removed   ~ changed   ? not checked";
         let least = text_width(&caption, 10.4).max(text_width(legend, 7.4));
         let (width, height) = (found.width.max(least) + 2.0 * EDGE, found.height + 2.0 * EDGE + HEAD);
+        // An image is one thing to those who do not see it; in a page there are links in it that must be reached.
+        let role = if style.is_empty() { "group" } else { "img" };
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{0}\">\n<title>{0}</title>\n{1}",
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"{role}\" aria-label=\"{0}\">\n<title>{0}</title>\n{style}{1}",
             xml(&caption),
-            style()
+            markers()
         );
         out += "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n";
         out += &format!("<text class=\"title\" x=\"{EDGE}\" y=\"30\">{}</text>\n", xml(&caption));
@@ -298,7 +318,7 @@ impl Picture {
         out.extend(lines);
         out.extend(names);
         for (at, node) in self.nodes.iter().enumerate() {
-            out += &svg_node(node, found.nodes[at], found.widths[at]);
+            out += &wrap(node, svg_node(node, found.nodes[at], found.widths[at]));
         }
         out + "</g>\n</svg>\n"
     }
@@ -371,7 +391,12 @@ fn style() -> String {
     for mark in Mark::ALL {
         out += &rules(mark, mark.dark_colours());
     }
-    out += "}\n</style>\n<defs>\n";
+    out + "}\n</style>\n"
+}
+
+/// The heads of arrows.
+fn markers() -> String {
+    let mut out = String::from("<defs>\n");
     for mark in Mark::ALL {
         out += &format!(
             "<marker id=\"{}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"9\" markerHeight=\"9\" \

@@ -184,7 +184,8 @@ pub(crate) fn restrict(store: &Store, question: &mut Question, named: &[StreamId
     Ok(())
 }
 
-fn question(settings: &Settings, store: &Store, args: Points<'_>) -> CommandResult<(Question, Expected)> {
+/// The versions to compare, of all sources.
+pub(crate) fn question(settings: &Settings, store: &Store, args: Points<'_>) -> CommandResult<(Question, Expected)> {
     let moment = |text: Option<&str>| text.map(|text| parse_moment(text, settings.now)).transpose();
     let at = moment(args.at)?;
     if let Some([a, b]) = args.between {
@@ -267,7 +268,7 @@ fn pairs_between(store: &Store, expected: Point, live: Point) -> Vec<Pair> {
     }
 }
 
-fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
+pub(crate) fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
     let Judgement { status, kind, changes, excused, reason } = &finding.judgement;
     Entry {
         key: &finding.key,

@@ -41,6 +41,16 @@ impl CommandError {
         self
     }
 
+    /// The message with its causes, and the hints; for where they are not printed.
+    #[cfg(feature = "web")]
+    pub(crate) fn into_parts(self) -> (String, Vec<String>) {
+        let mut message = self.message;
+        for cause in &self.causes {
+            message += &format!(": {cause}");
+        }
+        (message, self.hints)
+    }
+
     fn push_chain(&mut self, cause: &dyn Error) {
         let mut next = Some(cause);
         while let Some(error) = next {

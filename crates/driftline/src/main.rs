@@ -40,6 +40,8 @@ mod posture;
 mod report;
 mod schema;
 mod seal;
+mod serve;
+mod serve_args;
 mod settings;
 mod severity;
 mod surroundings;
@@ -74,8 +76,8 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::ERROR } else { exit::IN_SYNC });
         }
     };
-    // The operator brings what is under way to its end first.
-    if !matches!(cli.command, Command::Operator(_)) {
+    // The operator and the server bring what is under way to its end first.
+    if !matches!(cli.command, Command::Operator(_) | Command::Serve(_)) {
         exit_on_signals();
     }
     let fallback = Printer::plain(&cli.global);
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Settings::resolve(&cli.global, |name| matches.value_source(name), surroundings::clock()).and_then(|settings| {
             match cli.command {
                 Command::Operator(args) => operator::run(settings, &args).map(|()| exit::IN_SYNC),
+                Command::Serve(args) => serve::run(settings, &args).map(|()| exit::IN_SYNC),
                 command => run(&settings, command),
             }
         });
@@ -121,7 +124,9 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
         Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
-        Command::Operator(_) => return Err(error::CommandError::new("the operator is run by `main`")),
+        Command::Operator(_) | Command::Serve(_) => {
+            return Err(error::CommandError::new("what runs until it is stopped is run by `main`"));
+        }
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
+pub(crate) use driftline_core::text::{is_hidden, short, visible};
 
 use crate::args::{ColorChoice, Global};
 use crate::error::{CommandError, CommandResult};
@@ -125,22 +126,6 @@ impl Page<'_> {
         let text = visible(text);
         if self.color { format!("{style}{text}{style:#}") } else { text }
     }
-}
-
-/// What is not seen but does something: control characters, what turns the direction of reading, what has no width.
-pub(crate) fn is_hidden(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(char, '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Names and values come from outside: what would move a terminal's cursor, or hide something, is shown as an escape.
-pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        if is_hidden(char) { out.extend(char.escape_unicode()) } else { out.push(char) }
-    }
-    out
 }
 
 /// Text for XML. What XML has no form for (most control characters) is shown as an escape, and so is what would
@@ -459,14 +444,4 @@ pub(crate) fn markdown_cell(text: &str) -> String {
         }
     }
     out
-}
-
-/// A value on one line, cut where it gets long; says how much was left out.
-pub(crate) fn short(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most).collect();
-    format!("{kept}… ({} more)", count - most)
 }

@@ -22,12 +22,12 @@ use crate::time::parse_moment;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Claim {
-    by: &'static str,
+    pub by: &'static str,
     /// The source that says so.
-    source: String,
+    pub source: String,
     /// The address, the stack or the object.
     #[serde(rename = "as")]
-    name: String,
+    pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
 }
@@ -199,7 +199,7 @@ fn things(surveyed: &[Surveyed]) -> Vec<Thing> {
 }
 
 /// What the tool that a source reads from says of a thing.
-fn claim_of(value: &Value, stream: &str) -> Option<Claim> {
+pub(crate) fn claim_of(value: &Value, stream: &str) -> Option<Claim> {
     let member = |claim: &Value, name: &str| claim.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
     if let Some(claim) = value.get(CLOUDFORMATION) {
         let name = format!("{}/{}", member(claim, "stack")?, member(claim, "logicalId")?);
@@ -211,7 +211,7 @@ fn claim_of(value: &Value, stream: &str) -> Option<Claim> {
 }
 
 /// What tags that only the owner writes say.
-fn tag_claims(value: &Value, stream: &str) -> Vec<Claim> {
+pub(crate) fn tag_claims(value: &Value, stream: &str) -> Vec<Claim> {
     let mut claims = Vec::new();
     let tags = ["tags_all", "tags", "Tags"].iter().find_map(|name| value.get(name)).and_then(Value::as_object);
     for (name, tag) in tags.into_iter().flatten() {

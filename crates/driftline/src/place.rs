@@ -53,16 +53,25 @@ impl fmt::Display for StoreAt {
 
 #[cfg(feature = "bucket")]
 mod bucket {
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
+    use std::sync::{Mutex, PoisonError};
 
-    use driftline_store::Place;
+    use driftline_store::{Bucket, Place};
 
     use crate::error::{CommandError, CommandResult};
     use crate::surroundings::{text_variable, variable};
 
+    /// A server opens its store again and again: connections and credentials are kept.
     pub(super) fn open(url: &str) -> CommandResult<Place> {
+        static OPEN: Mutex<BTreeMap<String, Bucket>> = Mutex::new(BTreeMap::new());
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = open.get(url) {
+            return Ok(Place::Bucket(known.clone()));
+        }
         let bucket = driftline_bucket::open(url, caches().as_deref())
             .map_err(|error| CommandError::because(format!("cannot open the store `{url}`"), &error))?;
+        open.insert(url.to_owned(), bucket.clone());
         Ok(Place::Bucket(bucket))
     }
 

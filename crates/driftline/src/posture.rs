@@ -28,7 +28,7 @@ const RULES: &str = "/rules";
 /// How many of each a table or Markdown lists.
 const LISTED: usize = 50;
 /// How far back the course over time goes unasked.
-const COURSE: SignedDuration = SignedDuration::from_hours(24 * 30);
+pub(crate) const COURSE: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// How many versions fit into the small chart.
 const CHART: usize = 60;
 
@@ -50,6 +50,31 @@ pub(crate) fn run(settings: &Settings, args: &PostureArgs) -> CommandResult<u8> 
     let (question, expected) = ask(settings, &store, points, &sources)?;
     let glob = args.rule.as_ref().map(Glob::new);
     let wanted = |rule: &str| glob.as_ref().is_none_or(|glob| glob.matches(rule));
+    let answer = compute(settings, &store, &question.pairs, expected, &wanted, [from, until])?;
+    let Some(answer) = answer else {
+        return Err(CommandError::new("no source that was asked for has evaluated resources").hint(
+            "a resource is evaluated if its properties have `rules`, an object with texts such as NON_COMPLIANT",
+        ));
+    };
+    if let Some(glob) = &glob
+        && answer.posture.rules.is_empty()
+    {
+        return Err(CommandError::new(format!("no rule is called `{glob}`")).hint("`*` stands for anything"));
+    }
+    let new = answer.posture.total().newly_non_compliant;
+    settings.printer.print(&answer)?;
+    Ok(if args.fail_on_new && new > 0 { exit::DRIFT } else { exit::IN_SYNC })
+}
+
+/// Compliance by the rules that are wanted, and its course between two times; nothing if nothing is evaluated.
+pub(crate) fn compute(
+    settings: &Settings,
+    store: &Store,
+    pairs: &[Pair],
+    expected: Expected,
+    wanted: &dyn Fn(&str) -> bool,
+    [from, until]: [Timestamp; 2],
+) -> CommandResult<Option<Answer>> {
     let path: Pointer = RULES.parse().map_err(|error: driftline_core::pointer::PointerError| {
         CommandError::because("the place of rules cannot be read", &error)
     })?;
@@ -58,31 +83,21 @@ pub(crate) fn run(settings: &Settings, args: &PostureArgs) -> CommandResult<u8> 
     let mut since: BTreeMap<Violation, Timestamp> = BTreeMap::new();
     let mut course = Vec::new();
     let mut evaluated = false;
-    for pair in &question.pairs {
-        let life = live_through(&store, pair, &path, &wanted)?;
+    for pair in pairs {
+        let life = live_through(store, pair, &path, wanted)?;
         if !life.evaluated {
             continue;
         }
         evaluated = true;
         let (before, after) = (life.before.pass(), life.after.pass());
-        posture.add(&pair.stream, before, after, &path, &wanted);
+        posture.add(&pair.stream, before, after, &path, wanted);
         since.extend(life.since);
         course.extend(life.course);
     }
     if !evaluated {
-        return Err(CommandError::new("no source that was asked for has evaluated resources").hint(
-            "a resource is evaluated if its properties have `rules`, an object with texts such as NON_COMPLIANT",
-        ));
+        return Ok(None);
     }
-    if let Some(glob) = &glob
-        && posture.rules.is_empty()
-    {
-        return Err(CommandError::new(format!("no rule is called `{glob}`")).hint("`*` stands for anything"));
-    }
-    let answer = Answer { now: settings.now, expected, posture, since, course: in_turn(course, from, until) };
-    let new = answer.posture.total().newly_non_compliant;
-    settings.printer.print(&answer)?;
-    Ok(if args.fail_on_new && new > 0 { exit::DRIFT } else { exit::IN_SYNC })
+    Ok(Some(Answer { now: settings.now, expected, posture, since, course: in_turn(course, from, until) }))
 }
 
 /// What a version knows of evaluated resources.
@@ -114,14 +129,14 @@ struct Life {
 /// One version on the course over time.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Moment {
-    at: Timestamp,
+pub(crate) struct Moment {
+    pub at: Timestamp,
     source: String,
     version: u64,
     /// Of this source.
     non_compliant: usize,
     /// Of all sources, at this time.
-    total: usize,
+    pub total: usize,
 }
 
 fn live_through(store: &Store, pair: &Pair, path: &Pointer, wanted: &dyn Fn(&str) -> bool) -> CommandResult<Life> {
@@ -231,12 +246,12 @@ fn chart(numbers: &[usize]) -> String {
     numbers.iter().map(|number| BARS[(number * (BARS.len() - 1)).div_ceil(most)]).collect()
 }
 
-struct Answer {
+pub(crate) struct Answer {
     now: Timestamp,
-    expected: Expected,
-    posture: Posture,
-    since: BTreeMap<Violation, Timestamp>,
-    course: Vec<Moment>,
+    pub expected: Expected,
+    pub posture: Posture,
+    pub since: BTreeMap<Violation, Timestamp>,
+    pub course: Vec<Moment>,
 }
 
 #[derive(Serialize)]

@@ -88,6 +88,15 @@ impl Settings {
         }
     }
 
+    /// The same settings at another time, with the configuration file as it is then.
+    #[cfg(feature = "web")]
+    pub(crate) fn again(&self, now: Timestamp) -> CommandResult<Self> {
+        let config = config::load(self.config.path.as_deref())?;
+        let rules = config.rules(now);
+        let (store, store_from, printer) = (self.store.clone(), self.store_from.clone(), self.printer.clone());
+        Ok(Self { store, store_from, config, printer, now, rules })
+    }
+
     pub(crate) fn config_name(&self) -> String {
         config_name(&self.config)
     }

@@ -27,7 +27,7 @@ const EDGE: &str = "Driftline::Topology::Edge";
 const LISTED: usize = 50;
 
 /// The network: which property of what names what.
-const NETWORK: &[Link] = &[
+pub(crate) const NETWORK: &[Link] = &[
     link("AWS::EC2::Subnet", "/vpcId", "in", "AWS::EC2::VPC"),
     link("AWS::EC2::InternetGateway", "/attachedVpcIds/*", "attached", "AWS::EC2::VPC"),
     link("AWS::EC2::RouteTable", "/vpcId", "in", "AWS::EC2::VPC"),
@@ -52,16 +52,43 @@ pub(crate) fn run(settings: &Settings, args: &TopologyArgs) -> CommandResult<()>
     let sources = parse_sources(&args.points.source)?;
     let (question, expected) = ask(settings, &store, args.points.points(), &sources)?;
     let links = if args.network { NETWORK } else { &[] };
-    let mut streams = Vec::new();
-    for pair in &question.pairs {
-        streams.extend(load(&store, pair, links)?);
-    }
-    if streams.is_empty() {
+    let Some(diff) = graph(settings, &store, &question.pairs, links)? else {
         let error = CommandError::new("no source that was asked for has edges");
         return Err(match args.network {
             true => error.hint("edges are resources of the type Driftline::Topology::Edge, or links such as `vpcId`"),
             false => error.hint("edges are resources of the type Driftline::Topology::Edge; --network makes edges of links such as `vpcId`"),
         });
+    };
+    let topology = Topology { now: settings.now, expected, diff, all: args.all };
+    settings.printer.print(&topology)
+}
+
+/// How many resources a graph is made from: those of sources with edges, and those that links go from or to.
+#[cfg(feature = "web")]
+pub(crate) fn size(store: &Store, pairs: &[Pair], links: &[Link]) -> CommandResult<u64> {
+    let mut size = 0;
+    for pair in pairs {
+        let types = store.catalog().stream(&pair.stream)?.types(pair.live);
+        let has_edges = types.contains_key(EDGE);
+        let counted = types.iter().filter(|(kind, _)| has_edges || is_linked(kind, links));
+        size += counted.map(|(_, count)| count.rows).sum::<u64>();
+    }
+    Ok(size)
+}
+
+/// The graphs of all streams at two points in time, and what lies between them; nothing if none has edges.
+pub(crate) fn graph(
+    settings: &Settings,
+    store: &Store,
+    pairs: &[Pair],
+    links: &[Link],
+) -> CommandResult<Option<GraphDiff>> {
+    let mut streams = Vec::new();
+    for pair in pairs {
+        streams.extend(load(store, pair, links)?);
+    }
+    if streams.is_empty() {
+        return Ok(None);
     }
     let named = names(&streams, links);
     let mut diff = GraphDiff::default();
@@ -73,8 +100,7 @@ pub(crate) fn run(settings: &Settings, args: &TopologyArgs) -> CommandResult<()>
         diff.add(stream.id.source.as_str(), before, after, &reading, &settings.rules.book);
     }
     diff.add_missing_ends();
-    let topology = Topology { now: settings.now, expected, diff, all: args.all };
-    settings.printer.print(&topology)
+    Ok(Some(diff))
 }
 
 /// One stream at the two points in time.

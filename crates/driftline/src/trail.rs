@@ -138,8 +138,7 @@ impl Times {
             return Err(CommandError::new(format!("--since {since} is not before --until {until}")));
         }
         let mut known_until = BTreeMap::new();
-        if settings.store.exists() {
-            let store = settings.open_store()?;
+        if let Some(store) = settings.store_if_any()? {
             for (id, stream) in store.catalog().event_streams().filter(|(id, _)| id.source == *source) {
                 let spans = stream.head().and_then(|head| head.nature.spans()).unwrap_or_default();
                 if let (Some(scope), Some(last)) = (&id.scope, spans.last()) {

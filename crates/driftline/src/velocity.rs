@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use driftline_core::velocity::{Event, Noise, Pass, Rate, WINDOWS, Window, noise, windows};
-use driftline_core::{ContentId, ResourceKey};
+use driftline_core::{BaselineName, ContentId, ResourceKey, StreamId};
 use driftline_store::detect::Tally;
 use driftline_store::history::Happened;
 use driftline_store::segment::Op;
@@ -39,12 +39,25 @@ pub(crate) fn compute(
     let mut question = store.question(&name, past.then_some(now))?;
     restrict(store, &mut question, &named)?;
     let drift = store.drift(&question, &settings.rules.book)?;
+    measure(settings, store, &name, drift.by_type, &named, now, past)
+}
+
+/// The same, of what was judged already.
+pub(crate) fn measure(
+    settings: &Settings,
+    store: &Store,
+    baseline: &BaselineName,
+    by_type: BTreeMap<String, Tally>,
+    named: &[StreamId],
+    now: Timestamp,
+    past: bool,
+) -> CommandResult<Velocity> {
     let longest = WINDOWS.last().expect("there are three windows").1;
     let since = now.checked_sub(longest).unwrap_or(Timestamp::MIN);
     let mut events = Vec::new();
     let mut totals: BTreeMap<String, u64> = BTreeMap::new();
     let mut noisy: BTreeMap<String, Noise> = BTreeMap::new();
-    for (stream, versions) in store.catalog().streams().filter(|(stream, _)| is_named(stream, &named)) {
+    for (stream, versions) in store.catalog().streams().filter(|(stream, _)| is_named(stream, named)) {
         let all = store.happened(stream, since, now, &settings.rules.book)?;
         for (kind, passes) in passes(versions, &all, since, now) {
             if let Some(found) = noise(&passes) {
@@ -66,13 +79,7 @@ pub(crate) fn compute(
             *totals.entry(kind).or_default() += count.rows;
         }
     }
-    Ok(Velocity {
-        now,
-        baseline: name.to_string(),
-        by_type: drift.by_type,
-        noisy,
-        windows: windows(now, &events, &totals),
-    })
+    Ok(Velocity { now, baseline: baseline.to_string(), by_type, noisy, windows: windows(now, &events, &totals) })
 }
 
 /// What rules excuse did not happen.
@@ -116,9 +123,9 @@ fn passes(versions: &Stream, happened: &[Happened], since: Timestamp, until: Tim
 pub(crate) struct Velocity {
     now: Timestamp,
     baseline: String,
-    by_type: BTreeMap<String, Tally>,
-    noisy: BTreeMap<String, Noise>,
-    windows: BTreeMap<&'static str, BTreeMap<String, Window>>,
+    pub by_type: BTreeMap<String, Tally>,
+    pub noisy: BTreeMap<String, Noise>,
+    pub windows: BTreeMap<&'static str, BTreeMap<String, Window>>,
 }
 
 #[derive(Serialize)]
@@ -171,6 +178,18 @@ impl Velocity {
     }
 }
 
+/// Why a type is noisy.
+pub(crate) fn noise_words(noise: &Noise) -> String {
+    format!(
+        "much of it changed in {} of {} passes, {} in the usual one; {} of the changes only brought back what was \
+         there before",
+        noise.noisy_passes,
+        noise.passes,
+        percent(noise.usual_rate),
+        percent(noise.returned_rate)
+    )
+}
+
 fn percent(rate: f64) -> String {
     if rate > 0.0 && rate < 0.001 { "<0.1 %".into() } else { format!("{:.1} %", rate * 100.0) }
 }
@@ -187,15 +206,7 @@ impl Show for Velocity {
             writeln!(page, "\n{}  {}", page.paint(YELLOW, "NOISY"), page.paint(DIM, about))?;
         }
         for (kind, noise) in &self.noisy {
-            let text = format!(
-                "{kind}: much of it changed in {} of {} passes, {} in the usual one; {} of the changes only brought \
-                 back what was there before",
-                noise.noisy_passes,
-                noise.passes,
-                percent(noise.usual_rate),
-                percent(noise.returned_rate)
-            );
-            writeln!(page, "  {}", visible(&text))?;
+            writeln!(page, "  {}", visible(&format!("{kind}: {}", noise_words(noise))))?;
         }
         if !self.noisy.is_empty() {
             let hint = "`driftline doctor --determinism FILE` tells whether a normalizer does it; a `volatile` rule \

@@ -8,6 +8,8 @@ mod answers;
 #[cfg(feature = "aws")]
 mod aws;
 mod bad_input;
+#[cfg(feature = "web")]
+mod browser;
 mod cloudformation;
 mod commands;
 mod compare;
@@ -24,6 +26,8 @@ mod operator;
 mod reliability;
 mod reports;
 mod schema;
+#[cfg(feature = "web")]
+mod serve;
 mod story;
 mod support;
 mod swamp;
