@@ -267,7 +267,7 @@ fn pairs_between(store: &Store, expected: Point, live: Point) -> Vec<Pair> {
     }
 }
 
-fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
+pub(crate) fn entry_of<'a>(finding: &'a Finding, source: &'a str) -> Entry<'a> {
     let Judgement { status, kind, changes, excused, reason } = &finding.judgement;
     Entry {
         key: &finding.key,

@@ -46,6 +46,7 @@ mod time;
 mod topology;
 mod upkeep;
 mod velocity;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -70,8 +71,8 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::ERROR } else { exit::IN_SYNC });
         }
     };
-    // The operator brings what is under way to its end first.
-    if !matches!(cli.command, Command::Operator(_)) {
+    // These bring what is under way to its end first.
+    if !matches!(cli.command, Command::Operator(_) | Command::Watch(_)) {
         exit_on_signals();
     }
     let fallback = Printer::plain(&cli.global);
@@ -115,6 +116,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
+        Command::Watch(args) => return watch::run(settings, &args),
         Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
         Command::Operator(_) => return Err(error::CommandError::new("the operator is run by `main`")),
         Command::Config(ConfigCommand::View) => upkeep::config_view(settings)?,

@@ -148,7 +148,7 @@ fn parse_key(text: &str) -> Option<SealKey> {
     Some(SealKey::new(bytes))
 }
 
-fn random_bytes() -> std::io::Result<[u8; 32]> {
+pub(crate) fn random_bytes() -> std::io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
