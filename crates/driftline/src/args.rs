@@ -100,6 +100,8 @@ pub(crate) enum Command {
     Operator(OperatorArgs),
     /// Observe the configured sources on their schedules, and tell people what changed since they were last told.
     Watch(WatchArgs),
+    /// Answer agents over the Model Context Protocol, on standard input and output; a client starts this. Only reads.
+    Mcp,
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),

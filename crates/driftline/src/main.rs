@@ -28,6 +28,7 @@ mod live;
 #[path = "live_missing.rs"]
 mod live;
 mod live_args;
+mod mcp;
 mod observe;
 mod operator;
 mod orphans;
@@ -116,6 +117,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
+        Command::Mcp => mcp::run(settings)?,
         Command::Watch(args) => return watch::run(settings, &args),
         Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
         Command::Operator(_) => return Err(error::CommandError::new("the operator is run by `main`")),

@@ -229,6 +229,11 @@ impl Printer {
         }
     }
 
+    /// Whether somebody listens in place of the terminal, and will ask again.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.ear.is_some()
+    }
+
     /// The same, with somebody who listens in place of the terminal.
     #[cfg(any(feature = "notify", feature = "mcp"))]
     pub(crate) fn heard_by(&self, ear: Option<std::sync::Arc<dyn Ear>>) -> Self {

@@ -104,8 +104,15 @@ impl Watching<'_> {
         };
         let outcome = std::thread::scope(|scope| {
             let tell_signal = tell.clone();
-            scope.spawn(move || signals.forever().all(|signal| tell_signal.send(News::Signal(signal)).is_ok()));
-            for channel in &self.channels {
+            scope.spawn(move || {
+                for (earlier, signal) in signals.forever().enumerate() {
+                    if earlier > 0 {
+                        leave(if signal == SIGINT { exit::INTERRUPTED } else { exit::TERMINATED });
+                    }
+                    let _ = tell_signal.send(News::Signal(signal));
+                }
+            });
+            let carry = |channel| {
                 let tell = tell.clone();
                 scope.spawn(move || {
                     let log = |id: &str, attempts: u32, happened: &Happened| {
@@ -114,12 +121,15 @@ impl Watching<'_> {
                     if let Err(error) = self.courier.carry(channel, &schedule, clock, &log) {
                         let _ = tell.send(News::Broken(error));
                     }
-                });
-            }
+                })
+            };
+            let carriers: Vec<_> = self.channels.iter().map(carry).collect();
             let outcome = self.rounds(scope, &tell, &told);
-            // A second signal ends the waiting.
             let until = clock().checked_add(LAST_TRIES).unwrap_or(Timestamp::MAX);
             self.courier.end(if outcome.is_ok() { until } else { clock() });
+            for carrier in carriers {
+                let _ = carrier.join();
+            }
             listening.close();
             outcome
         });
@@ -177,9 +187,9 @@ impl Watching<'_> {
             let due =
                 progress.looked.is_none_or(|last| now.duration_since(last) >= LOOK.try_into().unwrap_or_default());
             if finished || (!self.args.once && (progress.news || (due && progress.looked.is_some()))) {
-                progress.news = false;
+                let news = std::mem::take(&mut progress.news);
                 progress.looked = Some(now);
-                if let Err(error) = self.compare_and_tell(&progress.runs) {
+                if let Err(error) = self.compare_and_tell(&progress.runs, news) {
                     progress.failed = true;
                     self.log.error("nothing could be compared", &[("error", error.line().as_str())]);
                 }
@@ -242,9 +252,6 @@ impl Watching<'_> {
                 progress.runs.insert(name, failed);
                 Ok(())
             }
-            News::Signal(signal) if progress.signal.is_some() => {
-                leave(if signal == SIGINT { exit::INTERRUPTED } else { exit::TERMINATED })
-            }
             News::Signal(signal) => {
                 progress.signal = Some(signal);
                 let running = progress.running.to_string();
@@ -256,7 +263,7 @@ impl Watching<'_> {
     }
 
     /// Compares what is known now, keeps what follows from it, and hands it to those who deliver.
-    fn compare_and_tell(&self, runs: &Runs) -> CommandResult<()> {
+    fn compare_and_tell(&self, runs: &Runs, news: bool) -> CommandResult<()> {
         let settings = self.settings.at(clock(), None);
         let config = &settings.config;
         let (seen, trouble) = look(&settings, self.args.baseline.as_deref(), runs, &config.notify, self.log)?;
@@ -288,6 +295,10 @@ impl Watching<'_> {
             Ok(messages)
         });
         let messages = told.map_err(|error| refused(&error))?;
+        // Nobody wants a line a minute about nothing.
+        if !news && messages == 0 {
+            return trouble.map_or(Ok(()), Err);
+        }
         let counts = counts(&seen);
         let fields: Vec<(&str, &str)> = counts.iter().map(|(name, number)| (*name, number.as_str())).collect();
         let messages = messages.to_string();

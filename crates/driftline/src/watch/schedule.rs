@@ -107,17 +107,17 @@ mod tests {
 
     #[test]
     fn jitter_is_within_its_bounds_differs_by_run_and_source_and_follows_from_the_seed() {
+        // How late the first source is, run after run.
         let dues = |seed: u64| {
-            let mut schedule = schedule(50, seed);
-            (0..20)
-                .map(|round: i64| {
-                    let now = at(round * 100);
-                    let started = schedule.start(at(round * 100 + 99));
-                    assert_eq!(started, Some(if round == 0 { 0 } else { started.unwrap() }));
-                    schedule.finished(started.unwrap(), now.checked_add(Duration::from_secs(1)).unwrap());
-                    schedule.turns[0].due.duration_since(schedule.turns[0].grid).as_secs()
-                })
-                .collect::<Vec<_>>()
+            let one = std::iter::once(("a".to_owned(), Duration::from_secs(100)));
+            let mut schedule = Schedule::new(one, Some(Duration::from_secs(50)), seed, at(0));
+            let late = |round: i64| {
+                let due = schedule.next().unwrap();
+                assert_eq!(schedule.start(due), Some(0));
+                schedule.finished(0, due);
+                schedule.next().unwrap().duration_since(at((round + 1) * 100)).as_secs()
+            };
+            (0..20).map(late).collect::<Vec<_>>()
         };
         let found = dues(7);
         assert!(found.iter().all(|late| (0..=50).contains(late)), "{found:?}");

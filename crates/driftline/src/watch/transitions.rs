@@ -203,7 +203,9 @@ fn step(
     if drop && turn.is_some() {
         entry.said.clone_from(&current);
         entry.flapping = false;
-        entry.silent = current.is_some();
+        // Whoever heard of it before will want to hear its end.
+        let heard = told.is_some_and(|told| told.said.is_some() && !told.silent);
+        entry.silent = current.is_some() && !heard;
         return (entry, None);
     }
     let turned = turn.map(|event| Turned {

@@ -140,6 +140,8 @@ fn what_is_held_is_told_as_it_is_afterwards_and_what_is_dropped_is_not() {
         ("aa----", ["new", "", "", "", "", "resolved"], ["new", "", "", "", "", ""]),
         // It came, and was another afterwards: the first that is said of it aloud.
         ("--aaab", ["", "", "", "", "", "new"], ["", "", "", "", "", "new"]),
+        // It was told of, became another, and went afterwards.
+        ("aabbb-", ["new", "", "", "", "", "resolved"], ["new", "", "", "", "", "resolved"]),
         // It came and stayed until after the window.
         ("--aaa-", ["", "", "", "", "", ""], ["", "", "", "", "", ""]),
     ] {

@@ -19,6 +19,8 @@ mod experiment;
 mod interop;
 mod jsonata;
 mod judging;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(feature = "kube")]
 mod operator;
 mod reliability;
@@ -29,3 +31,5 @@ mod support;
 mod swamp;
 mod terraform;
 mod traps;
+#[cfg(feature = "notify")]
+mod watch;
