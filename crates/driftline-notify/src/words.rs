@@ -56,9 +56,12 @@ fn finding_title(turned: &Turned<Finding>) -> String {
     format!("{severity}{turn}: {} {}{what}", subject.resource_type, short_name(&subject.canonical_id))
 }
 
-/// The end of a long name is what people know it by; the whole of it is on its own line.
+/// What follows service, region and account in an ARN is what people know it by; the whole of it is on its own line.
 fn short_name(id: &str) -> &str {
-    id.rsplit([':', ' ']).find(|part| !part.is_empty()).unwrap_or(id)
+    match id.starts_with("arn:") && !id.contains(' ') {
+        true => id.splitn(6, ':').nth(5).unwrap_or(id),
+        false => id,
+    }
 }
 
 fn finding(turned: &Turned<Finding>, baseline: &str) -> Words {

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use driftline_notify::message::{About, Counts, Digest, DigestCause, Event, Finding, Turn, Turned};
+use driftline_core::Severity;
+use driftline_notify::message::{About, Counts, Digest, DigestCause, Event, Turn, Turned};
 use driftline_notify::outbox::{ChannelState, Subject, Told, Update};
 use jiff::Timestamp;
 
@@ -241,12 +242,14 @@ pub(crate) struct Manner {
 
 /// One message for each turn, or one for all of them.
 pub(crate) fn compose(
-    turns: Vec<(String, Turned<Subject>)>,
+    mut turns: Vec<(String, Turned<Subject>)>,
     manner: Manner,
     now: Timestamp,
     baseline: &str,
 ) -> Vec<(Option<String>, Event)> {
     let event = |about| Event { at: now, baseline: baseline.to_owned(), about };
+    // The worst first, then by name: the order is the same each time, and means something to people.
+    turns.sort_by(|(_, a), (_, b)| order(a).cmp(&order(b)));
     let cause = match turns.len() {
         0 => return Vec::new(),
         _ if manner.first => Some(DigestCause::First),
@@ -258,6 +261,18 @@ pub(crate) fn compose(
     match cause {
         Some(cause) => vec![(None, event(About::Digest(Box::new(digest(turns, cause)))))],
         None => turns.into_iter().map(|(id, turned)| (Some(id), event(about(turned)))).collect(),
+    }
+}
+
+/// Sources before findings, bad before good, then by name.
+fn order(turned: &Turned<Subject>) -> (Reverse<Option<Severity>>, &str, &str, &str) {
+    match &turned.subject {
+        Subject::Source(health) => (Reverse(Some(Severity::Critical)), "", &health.source, &health.trouble),
+        Subject::Finding(finding) => {
+            let level = finding.severity.as_deref().and_then(|level| level.parse().ok());
+            let level = level.filter(|_| turned.event != Turn::Resolved);
+            (Reverse(level), &finding.resource_type, &finding.canonical_id, &finding.source)
+        }
     }
 }
 
@@ -287,12 +302,6 @@ fn digest(turns: Vec<(String, Turned<Subject>)>, cause: DigestCause) -> Digest {
             About::Digest(_) | About::Test => {}
         }
     }
-    let rank = |finding: &Turned<Finding>| {
-        let level =
-            finding.subject.severity.as_deref().and_then(|level| level.parse::<driftline_core::Severity>().ok());
-        level.filter(|_| finding.event != Turn::Resolved)
-    };
-    findings.sort_by_key(|finding| Reverse(rank(finding)));
     sources.truncate(LISTED);
     findings.truncate(LISTED - sources.len());
     let more = all - findings.len() - sources.len();

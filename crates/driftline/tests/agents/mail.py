@@ -58,7 +58,7 @@ class Keeper:
             "body": message.get_content(),
             "to": envelope.rcpt_tos,
             "tls": session.ssl is not None or mode == "tls",
-            "login": session.login_data.decode() if session.login_data else None,
+            "login": session.auth_data.decode() if session.auth_data else None,
         }
         path = folder / f"mail-{next(self.numbers)}.json"
         path.with_suffix(".part").write_text(json.dumps(kept))
@@ -68,7 +68,8 @@ class Keeper:
 
 def check(server, session, envelope, mechanism, data):
     good = data.login == b"drift" and data.password == b"swordfish"
-    return AuthResult(success=good, auth_data=data.login if good else None)
+    # What is not handled here is answered by the server: 535.
+    return AuthResult(success=good, handled=False, auth_data=data.login if good else None)
 
 
 with socket.socket() as free:

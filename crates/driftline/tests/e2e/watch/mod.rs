@@ -278,7 +278,7 @@ fn no_property_and_no_secret_is_in_a_log_line_and_a_sealed_value_is_in_no_messag
     place.receiver.take();
     let second = run(&["watch", "--once"]).succeeded();
     let got = place.receiver.take();
-    let told = got.iter().find(|one| one.says() == "new f").unwrap();
+    let told = got.iter().find(|one| one.says() == "changed f").unwrap();
     assert!(told.body.contains("(sealed)") && told.body.contains("note-tops3cret-two"), "{}", told.body);
     assert!(!told.body.contains("\"tops3cret") && !told.body.contains("$sealed"), "{}", told.body);
     for text in [&first.err, &second.err] {
