@@ -20,7 +20,7 @@ pub fn one_of(about: &str, values: &[&str]) -> Value {
     json!({"type": "string", "enum": values, "description": about})
 }
 
-pub fn list(of: Value, about: &str) -> Value {
+pub fn list(of: &Value, about: &str) -> Value {
     json!({"type": "array", "items": of, "description": about})
 }
 
@@ -42,8 +42,8 @@ pub fn input(required: usize, members: &[(&str, Value)]) -> Object {
 /// What a tool gives: these members, what was left out, and what there is to say beside it.
 pub fn output(required: usize, members: &[(&str, Value)]) -> Object {
     let mut all = members.to_vec();
-    all.push(("truncated", list(text("where, and how much there is"), "what was left out to keep the answer short")));
-    all.push(("warnings", list(text("one remark"), "what makes the answer less than it seems, e.g. stale sources")));
+    all.push(("truncated", list(&text("where, and how much there is"), "what was left out to keep the answer short")));
+    all.push(("warnings", list(&text("one remark"), "what makes the answer less than it seems, e.g. stale sources")));
     into_object(object("", required, &all))
 }
 

@@ -28,7 +28,7 @@ fn baseline() -> (&'static str, Value) {
 }
 
 fn sources() -> (&'static str, Value) {
-    ("sources", list(text("a source's name, e.g. inventory/prod"), "only these sources; all if not given"))
+    ("sources", list(&text("a source's name, e.g. inventory/prod"), "only these sources; all if not given"))
 }
 
 fn resource() -> (&'static str, Value) {
@@ -65,7 +65,7 @@ fn found() -> Value {
             ("place", text("where it is")),
             ("source", text("who saw it")),
             ("status", one_of("", &["in_sync", "drifted", "unknown", "not_checked"])),
-            ("changes", list(change(), "the first of its changes")),
+            ("changes", list(&change(), "the first of its changes")),
             ("changeCount", whole("how many changes there are")),
             ("excusedCount", whole("how many differences rules excused; `explain` lists them")),
             ("kind", text("modified, deleted or resolved")),
@@ -84,7 +84,7 @@ fn listing() -> Object {
             ("computedAt", text("when")),
             ("baseline", json!({"type": "object", "description": "what it is held against"})),
             ("summary", json!({"type": "object", "description": "how many resources have each status"})),
-            ("resources", list(found(), "the worst first")),
+            ("resources", list(&found(), "the worst first")),
             ("total", whole("how many resources match; `resources` is one page of them")),
             ("nextCursor", text("give this as `cursor` for the next page; absent on the last")),
         ],
@@ -93,6 +93,13 @@ fn listing() -> Object {
 
 /// All tools, in the order in which they are of use.
 pub fn all() -> Vec<Tool> {
+    let mut tools = of_findings();
+    tools.extend(of_one_resource());
+    tools.extend(of_the_whole());
+    tools
+}
+
+fn of_findings() -> Vec<Tool> {
     let [limit, cursor] = paging();
     vec![
         Tool {
@@ -108,7 +115,7 @@ pub fn all() -> Vec<Tool> {
                     (
                         "status",
                         list(
-                            one_of("", &["drifted", "unknown", "not_checked"]),
+                            &one_of("", &["drifted", "unknown", "not_checked"]),
                             "only these; the first two if not given",
                         ),
                     ),
@@ -138,6 +145,11 @@ pub fn all() -> Vec<Tool> {
             input: input(1, &[("where", text("the CEL expression")), baseline(), sources(), limit, cursor]),
             output: listing(),
         },
+    ]
+}
+
+fn of_one_resource() -> Vec<Tool> {
+    vec![
         Tool {
             name: "explain",
             title: "Everything about one resource",
@@ -147,7 +159,7 @@ pub fn all() -> Vec<Tool> {
                 2,
                 &[
                     ("baseline", text("what it is held against")),
-                    ("resources", list(json!({"type": "object"}), "one entry for each source that sees it")),
+                    ("resources", list(&json!({"type": "object"}), "one entry for each source that sees it")),
                 ],
             ),
         },
@@ -160,10 +172,18 @@ pub fn all() -> Vec<Tool> {
                 2,
                 &[
                     ("canonicalId", text("its id")),
-                    ("events", list(json!({"type": "object"}), "the newest first; `truncated` says if there are more")),
+                    (
+                        "events",
+                        list(&json!({"type": "object"}), "the newest first; `truncated` says if there are more"),
+                    ),
                 ],
             ),
         },
+    ]
+}
+
+fn of_the_whole() -> Vec<Tool> {
+    vec![
         Tool {
             name: "velocity",
             title: "How much drifts, by type",
@@ -182,7 +202,7 @@ pub fn all() -> Vec<Tool> {
                     ("limit", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
                 ],
             ),
-            output: output(1, &[("versions", list(json!({"type": "object"}), "the newest of each source first"))]),
+            output: output(1, &[("versions", list(&json!({"type": "object"}), "the newest of each source first"))]),
         },
         Tool {
             name: "posture",
@@ -216,8 +236,8 @@ pub fn all() -> Vec<Tool> {
             output: output(
                 2,
                 &[
-                    ("nodes", list(json!({"type": "object"}), "things")),
-                    ("edges", list(json!({"type": "object"}), "what leads where")),
+                    ("nodes", list(&json!({"type": "object"}), "things")),
+                    ("edges", list(&json!({"type": "object"}), "what leads where")),
                 ],
             ),
         },
@@ -231,7 +251,7 @@ pub fn all() -> Vec<Tool> {
                 &[(
                     "sources",
                     list(
-                        object(
+                        &object(
                             "one source",
                             6,
                             &[

@@ -103,6 +103,7 @@ impl Courier {
                 Err(Failure::Later { why, after }) => {
                     let wait = schedule.wait(pending.attempts, after, &pending.message.id);
                     let next = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+                    let next = Timestamp::from_millisecond(next.as_millisecond()).unwrap_or(next);
                     let since = pending.since.unwrap_or(now);
                     let given_up = since.checked_add(schedule.give_up).is_ok_and(|last| next > last);
                     if given_up {

@@ -229,7 +229,7 @@ mod with_mcp {
     fn finish(mut answer: Json, caught: &Caught) -> Json {
         unsealed(&mut answer);
         let remarks = std::mem::take(&mut *caught.remarks.lock().unwrap_or_else(PoisonError::into_inner));
-        bounded(answer, remarks)
+        bounded(&answer, &remarks)
     }
 
     /// One page of a list that is filtered here.

@@ -19,7 +19,7 @@ pub(crate) fn unsealed(value: &mut Json) {
 }
 
 /// Cuts lists, texts and objects until the whole is short enough, and says what was left out.
-pub(crate) fn bounded(answer: Json, remarks: Vec<String>) -> Json {
+pub(crate) fn bounded(answer: &Json, remarks: &[String]) -> Json {
     let mut most = 200;
     loop {
         let mut cuts = Vec::new();
@@ -88,7 +88,7 @@ mod tests {
     fn an_answer_is_short_whatever_is_in_it_and_says_what_it_left_out() {
         let wide: Vec<Json> = (0..5_000).map(|at| json!({"id": at, "text": "x".repeat(5_000)})).collect();
         let deep = json!({"resources": [{"changes": wide.clone(), "more": {"a": wide}}], "total": 5_000});
-        let found = bounded(deep, vec!["stale".into()]);
+        let found = bounded(&deep, &["stale".to_owned()]);
         assert!(found.to_string().len() < 2 * LARGEST, "{}", found.to_string().len());
         assert_eq!((&found["total"], &found["warnings"][0]), (&json!(5_000), &json!("stale")));
         assert!(found["truncated"][0].as_str().is_some_and(|text| text.contains("of 5000 shown")), "{found}");
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_short_answer_is_as_it_was() {
         let answer = json!({"resources": [{"a": 1, "b": [true, null]}]});
-        assert_eq!(bounded(answer.clone(), Vec::new()), answer);
+        assert_eq!(bounded(&answer, &[]), answer);
     }
 
     #[test]

@@ -197,6 +197,10 @@ fn numbers(state: &State, names: &[String], waiting_too: bool) -> CommandResult<
             })
             .map(|(number, _)| *number)
             .collect();
+        if matching.is_empty() && name == "all" {
+            return Err(CommandError::new("there are no dead letters")
+                .hint("what waits is tried by itself; `driftline watch --status` says when"));
+        }
         if matching.is_empty() {
             return Err(CommandError::new(format!("there is no message `{name}`"))
                 .hint("`driftline watch --status` lists those that wait and dead letters"));

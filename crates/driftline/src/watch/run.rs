@@ -116,7 +116,7 @@ impl Watching<'_> {
                 let tell = tell.clone();
                 scope.spawn(move || {
                     let log = |id: &str, attempts: u32, happened: &Happened| {
-                        self.log_delivery(channel, id, attempts, happened)
+                        self.log_delivery(channel, id, attempts, happened);
                     };
                     if let Err(error) = self.courier.carry(channel, &schedule, clock, &log) {
                         let _ = tell.send(News::Broken(error));

@@ -80,7 +80,13 @@ impl Post {
         let folder = place.sandbox.path("post");
         std::fs::create_dir(&folder).unwrap();
         let mut command = Command::new(python.join("bin/python"));
-        command.arg(script("mail.py")).arg(&folder).arg(mode).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .arg(script("mail.py"))
+            .arg(&folder)
+            .arg(mode)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
