@@ -220,6 +220,10 @@ pub(crate) struct ConfiguredSource {
     pub name: SourceName,
     pub from: From,
     /// How often `watch` runs it, if it says so itself.
+    #[cfg_attr(
+        not(feature = "notify"),
+        expect(dead_code, reason = "checked in every build; only watching acts on it")
+    )]
     pub every: Option<std::time::Duration>,
 }
 

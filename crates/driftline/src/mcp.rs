@@ -219,7 +219,7 @@ mod with_mcp {
             if let Some(page) = page {
                 page.turn(&mut answer)?;
             }
-            if let Some(events) = answer["events"].as_array_mut() {
+            if let Some(events) = answer.get_mut("events").and_then(Json::as_array_mut) {
                 events.reverse();
             }
             Ok(finish(answer, &caught))
@@ -269,7 +269,7 @@ mod with_mcp {
         }
 
         fn turn(&self, answer: &mut Json) -> CommandResult<()> {
-            let Some(resources) = answer["resources"].as_array_mut() else {
+            let Some(resources) = answer.get_mut("resources").and_then(Json::as_array_mut) else {
                 return Err(CommandError::new("the answer has no list"));
             };
             let mut kept: Vec<Json> = std::mem::take(resources).into_iter().filter(|one| (self.keep)(one)).collect();
@@ -303,7 +303,7 @@ mod with_mcp {
         if let Some(members) = resource.as_object_mut() {
             members.remove("excused");
         }
-        if let Some(changes) = resource["changes"].as_array_mut() {
+        if let Some(changes) = resource.get_mut("changes").and_then(Json::as_array_mut) {
             changes.truncate(CHANGES);
         }
         resource

@@ -208,6 +208,7 @@ pub(crate) enum Target {
         authority: Option<PathBuf>,
         plain: bool,
     },
+    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "without AWS there is an error in its place"))]
     Sns {
         topic: String,
         profile: Option<String>,

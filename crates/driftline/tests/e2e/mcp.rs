@@ -61,6 +61,8 @@ fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
             let text = answer["content"][0]["text"].as_str().unwrap();
             assert_eq!(serde_json::from_str::<Json>(text).unwrap(), answer["structuredContent"], "{call}");
             assert!(text.len() < 100_000, "{call}: {}", text.len());
+            let empty = answer["structuredContent"].as_object().unwrap().values().any(Json::is_null);
+            assert!(!empty, "{call}: {text}");
         }
         let content = |at: usize| &answers[at]["structuredContent"];
         assert_eq!((&content(0)["total"], &content(0)["resources"][0]["canonicalId"]), (&json!(5), &json!(GROUP)));
