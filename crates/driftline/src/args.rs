@@ -104,6 +104,10 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run the Kubernetes operator: AWS resources as objects declare them, and what to do when they drift.
     Operator(OperatorArgs),
+    /// Observe the configured sources on their schedules, and tell people what changed since they were last told.
+    Watch(WatchArgs),
+    /// Answer agents over the Model Context Protocol, on standard input and output; a client starts this. Only reads.
+    Mcp,
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -169,6 +173,46 @@ pub(crate) enum DriftPolicy {
     Enforce,
     Report,
     Suspend,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Run every source once, tell what there is to tell, and end; for cron and pipelines. Exits with 1 if a source
+    /// failed or something could not be delivered yet.
+    #[arg(long, env = "DRIFTLINE_ONCE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub once: bool,
+    /// Which baseline to compare with.
+    #[arg(long, value_name = "NAME", env = "DRIFTLINE_BASELINE")]
+    pub baseline: Option<String>,
+    /// Show what waits to be delivered, dead letters, and what each channel was told; do nothing else.
+    #[arg(long, env = "DRIFTLINE_STATUS", value_parser = clap::builder::FalseyValueParser::new(),
+        conflicts_with_all = ["once", "retry", "drop", "test_notification"])]
+    pub status: bool,
+    /// Try a dead letter again, or `all` of them; repeatable.
+    #[arg(long, value_name = "ID", env = "DRIFTLINE_RETRY", value_delimiter = ',', conflicts_with = "once")]
+    pub retry: Vec<String>,
+    /// Forget a message that waits or a dead letter; a channel's name stands for everything to it, `all` for all dead
+    /// letters. Repeatable.
+    #[arg(long, value_name = "ID", env = "DRIFTLINE_DROP", value_delimiter = ',', conflicts_with = "once")]
+    pub drop: Vec<String>,
+    /// Send a sample to every channel, and do nothing else.
+    #[arg(long, env = "DRIFTLINE_TEST_NOTIFICATION", value_parser = clap::builder::FalseyValueParser::new(),
+        conflicts_with_all = ["once", "retry", "drop"])]
+    pub test_notification: bool,
+    /// What jitter is made from; the same number gives the same delays [default: the time].
+    #[arg(long, value_name = "N", env = "DRIFTLINE_SEED")]
+    pub seed: Option<u64>,
+    /// The form of the log on standard error.
+    #[arg(long, value_enum, value_name = "FORM", env = "DRIFTLINE_LOG", default_value = "text")]
+    pub log: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Words, and fields as `name=value`.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 #[derive(Debug, Args)]

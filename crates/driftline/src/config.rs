@@ -25,6 +25,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
 use crate::severity::{Condition, OwnSeverity};
 use crate::time::parse_duration;
+use crate::watch::plan::{Notify, RawNotify, RawWatch, Watch, interval, resolve_notify, resolve_watch};
 
 pub(crate) const FILE_NAME: &str = "driftline.toml";
 
@@ -52,6 +53,10 @@ struct RawConfig {
     transform: Vec<RawTransform>,
     #[serde(default)]
     heuristics: RawHeuristics,
+    #[serde(default)]
+    watch: RawWatch,
+    #[serde(default)]
+    notify: Vec<RawNotify>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -116,6 +121,7 @@ struct RawSource {
     partition: Option<String>,
     aws: Option<LiveArgs>,
     kubernetes: Option<RawKubernetes>,
+    every: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -195,6 +201,8 @@ pub(crate) struct Config {
     pub transforms: Vec<OwnTransform>,
     pub heuristics: Heuristics,
     pub swamp_models: Vec<SwampModel>,
+    pub watch: Watch,
+    pub notify: Vec<Notify>,
 }
 
 /// How to read the data of a swamp model that Driftline does not know.
@@ -211,6 +219,12 @@ pub(crate) struct SwampModel {
 pub(crate) struct ConfiguredSource {
     pub name: SourceName,
     pub from: From,
+    /// How often `watch` runs it, if it says so itself.
+    #[cfg_attr(
+        not(feature = "notify"),
+        expect(dead_code, reason = "checked in every build; only watching acts on it")
+    )]
+    pub every: Option<std::time::Duration>,
 }
 
 #[derive(Debug)]
@@ -296,8 +310,10 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         if !names.insert(name.clone()) {
             return Err(CommandError::new(format!("two entries of [[source]] are named `{name}`")));
         }
-        let from = origin(source).map_err(|error| error.about(format!("the source `{name}`")))?;
-        config.sources.push(ConfiguredSource { name, from });
+        let about = |error: CommandError| error.about(format!("the source `{name}`"));
+        let every = source.every.as_deref().map(interval).transpose().map_err(about)?;
+        let from = origin(source).map_err(about)?;
+        config.sources.push(ConfiguredSource { name, from, every });
     }
     for (at, rule) in raw.rule.into_iter().enumerate() {
         let name = format!("{file} [[rule]] {}", at + 1);
@@ -335,6 +351,16 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
     for (at, model) in raw.swamp.model.into_iter().enumerate() {
         let name = format!("{file} [[swamp.model]] {}", at + 1);
         config.swamp_models.push(resolve_swamp_model(model).map_err(|error| error.about(name))?);
+    }
+    config.watch = resolve_watch(raw.watch)?;
+    for (at, notify) in raw.notify.into_iter().enumerate() {
+        let name = format!("{file} [[notify]] {}", at + 1);
+        let notify = resolve_notify(notify).map_err(|error| error.about(name))?;
+        if config.notify.iter().any(|known| known.name == notify.name) {
+            return Err(CommandError::new(format!("two entries of [[notify]] are named `{}`", notify.name))
+                .hint("give each a `name` of its own"));
+        }
+        config.notify.push(notify);
     }
     Ok(config)
 }

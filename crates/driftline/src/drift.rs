@@ -64,7 +64,9 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     let answer = Answer { drift: &drift, in_sync: &in_sync, expected, whole, previous: previous.as_ref() };
     let code = finish(settings, answer, &args.shown, args.verdict);
     // The process ends here or soon; giving back tens of thousands of small texts one by one is no use to anyone.
-    std::mem::forget(drift);
+    if !settings.printer.is_heard() {
+        std::mem::forget(drift);
+    }
     code
 }
 

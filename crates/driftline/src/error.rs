@@ -15,6 +15,9 @@ pub(crate) struct CommandError {
     hints: Vec<String>,
 }
 
+/// How an error about a program begins; what follows are its arguments, among which may be a secret.
+pub(crate) const RUNNING: &str = "cannot observe with `";
+
 pub(crate) type CommandResult<T> = Result<T, CommandError>;
 
 impl CommandError {
@@ -69,6 +72,24 @@ impl CommandError {
             Some(cause) => format!("{}: {cause}", self.message),
             None => self.message.clone(),
         }
+    }
+
+    /// What is at the bottom of it, without what was being done; that may name a program's arguments.
+    #[cfg(feature = "notify")]
+    pub(crate) fn root(&self) -> &str {
+        self.causes.last().unwrap_or(&self.message)
+    }
+
+    /// Everything but the hints, on one line, as far as it names nothing that was given to a program.
+    #[cfg(feature = "notify")]
+    pub(crate) fn line(&self) -> String {
+        let said = std::iter::once(&self.message).chain(&self.causes).filter(|text| !text.starts_with(RUNNING));
+        said.map(String::as_str).collect::<Vec<_>>().join(": ")
+    }
+
+    #[cfg(feature = "mcp")]
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
     }
 
     /// The same error, said of something.

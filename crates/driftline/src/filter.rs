@@ -17,6 +17,12 @@ pub(crate) struct Filter {
     text: String,
 }
 
+impl std::fmt::Debug for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Filter({})", self.text)
+    }
+}
+
 impl Filter {
     pub(crate) fn new(text: &str) -> CommandResult<Self> {
         let env = Arc::new(Env::stdlib());

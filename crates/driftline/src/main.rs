@@ -30,6 +30,7 @@ mod live;
 #[path = "live_missing.rs"]
 mod live;
 mod live_args;
+mod mcp;
 mod observe;
 mod operator;
 mod orphans;
@@ -52,6 +53,7 @@ mod topology;
 mod trail;
 mod upkeep;
 mod velocity;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -76,8 +78,8 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::ERROR } else { exit::IN_SYNC });
         }
     };
-    // The operator and the server bring what is under way to its end first.
-    if !matches!(cli.command, Command::Operator(_) | Command::Serve(_)) {
+    // These bring what is under way to its end first.
+    if !matches!(cli.command, Command::Operator(_) | Command::Serve(_) | Command::Watch(_)) {
         exit_on_signals();
     }
     let fallback = Printer::plain(&cli.global);
@@ -123,6 +125,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Doctor(_) => upkeep::doctor(settings)?,
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
+        Command::Mcp => mcp::run(settings)?,
+        Command::Watch(args) => return watch::run(settings, &args),
         Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
         Command::Operator(_) | Command::Serve(_) => {
             return Err(error::CommandError::new("what runs until it is stopped is run by `main`"));

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::args::{AboutArgs, Observe, ObserveArgs, PermissionArgs};
-use crate::config::From as Origin;
-use crate::error::{CommandError, CommandResult};
+use crate::config::{ConfiguredSource, From as Origin};
+use crate::error::{CommandError, CommandResult, RUNNING};
 use crate::exit;
 use crate::live_args::LiveArgs;
 use crate::output::{GREEN, Page, Show, count, markdown_cell};
@@ -233,7 +233,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 }
 
 /// What was committed of a source, and what of it could not be.
-type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
+pub(crate) type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
 /// Every configured source, whatever happens to the others; the command fails if one of them did.
 fn observe_all(settings: &Settings, permissions: PermissionArgs, strict: bool) -> CommandResult<u8> {
@@ -241,13 +241,7 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs, strict: bool) -
         return Err(CommandError::new("no sources are configured")
             .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
     }
-    let run = |source: &crate::config::ConfiguredSource| -> Outcome {
-        if let Origin::Live(from) = &source.from {
-            let observed = crate::live::observe(settings, &from.observer, &source.name, &from.args, permissions)?;
-            return Ok((observed.lines, observed.failures));
-        }
-        run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
-    };
+    let run = |source: &ConfiguredSource| observe_configured(settings, source, permissions);
     let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
         let threads: Vec<_> = settings.config.sources.iter().map(|source| scope.spawn(move || run(source))).collect();
         let ended = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
@@ -278,11 +272,20 @@ fn observe_all(settings: &Settings, permissions: PermissionArgs, strict: bool) -
     }
 }
 
-fn run_one(
+/// One configured source, once.
+pub(crate) fn observe_configured(
     settings: &Settings,
-    source: &crate::config::ConfiguredSource,
+    source: &ConfiguredSource,
     permissions: PermissionArgs,
-) -> CommandResult<Vec<Line>> {
+) -> Outcome {
+    if let Origin::Live(from) = &source.from {
+        let observed = crate::live::observe(settings, &from.observer, &source.name, &from.args, permissions)?;
+        return Ok((observed.lines, observed.failures));
+    }
+    run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
+}
+
+fn run_one(settings: &Settings, source: &ConfiguredSource, permissions: PermissionArgs) -> CommandResult<Vec<Line>> {
     match &source.from {
         Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)).map(|line| vec![line]),
         Origin::Command(command) => {
@@ -329,7 +332,7 @@ fn observe_command(
     permissions: PermissionArgs,
     expected: Option<&SourceName>,
 ) -> CommandResult<Line> {
-    let about = |error: CommandError| error.about(format!("cannot observe with `{}`", command.join(" ")));
+    let about = |error: CommandError| error.about(format!("{RUNNING}{}`", command.join(" ")));
     let (program, arguments) = command.split_first().ok_or_else(|| CommandError::new("no program was given"))?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -605,9 +608,24 @@ impl Line {
     }
 
     /// The stream that it is a version of.
-    #[cfg(feature = "aws")]
+    #[cfg(any(feature = "aws", feature = "notify"))]
     pub(crate) fn source(&self) -> &str {
         &self.source
+    }
+
+    /// How many of what, for a log.
+    #[cfg(feature = "notify")]
+    pub(crate) fn facts(&self) -> [(&'static str, String); 7] {
+        let Committed { version, rows, unseen, changes, partial_extents, .. } = &self.committed;
+        [
+            ("version", version.to_string()),
+            ("resources", rows.to_string()),
+            ("changed", changes.change.to_string()),
+            ("new", changes.add.to_string()),
+            ("gone", changes.remove.to_string()),
+            ("not_seen", unseen.to_string()),
+            ("partial_extents", partial_extents.to_string()),
+        ]
     }
 
     fn json(&self) -> JsonLine<'_> {

@@ -88,9 +88,18 @@ enum Talk {
     More,
 }
 
+/// Takes what would go to the terminal, where there is none that anybody looks at.
+pub(crate) trait Ear: std::fmt::Debug + Send + Sync {
+    /// A remark beside the result: `info`, `warn` or `error`.
+    fn hear(&self, level: &'static str, text: &str);
+    /// The result, as JSON.
+    fn take(&self, json: Vec<u8>);
+}
+
 /// Prints results as the command line asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Printer {
+    ear: Option<std::sync::Arc<dyn Ear>>,
     outputs: Vec<Output>,
     color: bool,
     color_errors: bool,
@@ -176,6 +185,7 @@ impl Printer {
                 .hint("give the others a file: -o json=FILE"));
         }
         Ok(Self {
+            ear: None,
             outputs,
             color: use_color(global.color, io::stdout().is_terminal()),
             color_errors: use_color(global.color, io::stderr().is_terminal()),
@@ -196,6 +206,7 @@ impl Printer {
     /// For errors that come before the settings are known to be good.
     pub(crate) fn plain(global: &Global) -> Self {
         Self {
+            ear: None,
             outputs: Vec::new(),
             color: false,
             color_errors: use_color(global.color, io::stderr().is_terminal()),
@@ -203,7 +214,24 @@ impl Printer {
         }
     }
 
+    /// Whether somebody listens in place of the terminal, and will ask again.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.ear.is_some()
+    }
+
+    /// The same, with somebody who listens in place of the terminal.
+    #[cfg(any(feature = "notify", feature = "mcp"))]
+    pub(crate) fn heard_by(&self, ear: Option<std::sync::Arc<dyn Ear>>) -> Self {
+        Self { ear, ..self.clone() }
+    }
+
     pub(crate) fn print(&self, what: &dyn Show) -> CommandResult<()> {
+        if let Some(ear) = &self.ear {
+            let mut json = Vec::new();
+            what.json(&mut json)?;
+            ear.take(json);
+            return Ok(());
+        }
         // Before anything is written: a command that cannot do all that is asked does nothing.
         let draw = |output: &Output| {
             match output.format {
@@ -256,38 +284,47 @@ impl Printer {
     /// A line on stderr that may be left out.
     pub(crate) fn note(&self, text: &str) {
         if self.talk >= Talk::Usual {
-            self.say(&visible_lines(text));
+            self.say("info", &visible_lines(text));
         }
     }
 
     /// A line on stderr for the curious.
     pub(crate) fn detail(&self, text: &str) {
         if self.talk >= Talk::More {
-            self.say(&visible_lines(text));
+            self.say("info", &visible_lines(text));
         }
     }
 
     pub(crate) fn warn(&self, text: &str) {
+        if let Some(ear) = &self.ear {
+            return ear.hear("warn", &visible_lines(text));
+        }
         let word = if self.color_errors { format!("{YELLOW}warning:{YELLOW:#}") } else { "warning:".to_owned() };
         if self.talk >= Talk::Usual {
-            self.say(&format!("{word} {}", visible_lines(text)));
+            self.say("warn", &format!("{word} {}", visible_lines(text)));
         }
     }
 
     pub(crate) fn error(&self, error: &CommandError) {
         let text = visible_lines(&error.to_string());
         match text.strip_prefix("error:") {
-            Some(rest) if self.color_errors => self.say(&format!("{RED}error:{RED:#}{rest}")),
-            _ => self.say(&text),
+            Some(rest) if self.color_errors && self.ear.is_none() => {
+                self.say("error", &format!("{RED}error:{RED:#}{rest}"));
+            }
+            _ => self.say("error", &text),
         }
     }
 
-    #[expect(clippy::unused_self, reason = "everything printed goes through the printer")]
-    fn say(&self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+    fn say(&self, level: &'static str, text: &str) {
+        match &self.ear {
+            Some(ear) => ear.hear(level, text),
+            None => {
+                let _ = writeln!(io::stderr().lock(), "{text}");
+            }
+        }
     }
 
-    #[cfg(feature = "kube")]
+    #[cfg(any(feature = "kube", feature = "notify"))]
     pub(crate) fn is_quiet(&self) -> bool {
         self.talk < Talk::Usual
     }
@@ -298,7 +335,7 @@ impl Printer {
     }
 
     pub(crate) fn shows_progress(&self) -> bool {
-        self.talk >= Talk::Usual && io::stderr().is_terminal() && variable("CI").is_none()
+        self.ear.is_none() && self.talk >= Talk::Usual && io::stderr().is_terminal() && variable("CI").is_none()
     }
 }
 

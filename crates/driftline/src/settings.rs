@@ -1,6 +1,7 @@
 //! The effective settings of one run: flag, then environment, then file, then default; and where each came from.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::parser::ValueSource;
 use driftline_core::BaselineName;
@@ -19,7 +20,7 @@ use crate::surroundings::text_variable;
 pub(crate) struct Settings {
     pub store: StoreAt,
     pub store_from: String,
-    pub config: Config,
+    pub config: Arc<Config>,
     pub printer: Printer,
     pub now: Timestamp,
     pub rules: Rules,
@@ -53,7 +54,20 @@ impl Settings {
         let store = StoreAt::named(&store)?;
         let printer = Printer::new(global)?;
         let rules = config.rules(now);
-        Ok(Self { store, store_from, config, printer, now, rules })
+        Ok(Self { store, store_from, config: Arc::new(config), printer, now, rules })
+    }
+
+    /// The same at another moment: rules may have expired since. What is said and printed goes to `ear`, if there is one.
+    #[cfg(any(feature = "notify", feature = "mcp"))]
+    pub(crate) fn at(&self, now: Timestamp, ear: Option<Arc<dyn crate::output::Ear>>) -> Self {
+        Self {
+            store: self.store.clone(),
+            store_from: self.store_from.clone(),
+            config: self.config.clone(),
+            printer: self.printer.heard_by(ear),
+            now,
+            rules: self.config.rules(now),
+        }
     }
 
     /// The store, which must be there.

@@ -495,6 +495,13 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         };
         values.push(Setting { name: "source", value, from: file.clone() });
     }
+    for notify in &config.notify {
+        let mut value = format!("{} by {}", notify.name, notify.target.kind());
+        if let Some(level) = notify.min_severity {
+            value += &format!(", {level} and worse");
+        }
+        values.push(Setting { name: "notify", value, from: file.clone() });
+    }
     for model in &config.swamp_models {
         let spec = model.spec.as_ref().map_or_else(String::new, |spec| format!(" spec={spec}"));
         let value = format!("{} from model={}{spec}", model.source, model.model);

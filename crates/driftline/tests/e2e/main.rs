@@ -21,6 +21,8 @@ mod experiment;
 mod interop;
 mod jsonata;
 mod judging;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(feature = "kube")]
 mod operator;
 mod reliability;
@@ -34,3 +36,5 @@ mod swamp;
 mod terraform;
 mod trail;
 mod traps;
+#[cfg(feature = "notify")]
+mod watch;

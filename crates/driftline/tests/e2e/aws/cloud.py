@@ -187,5 +187,32 @@ def narrow(subscription, queue):
     return {"queue": arn}
 
 
-VERBS = {verb.__name__: verb for verb in [bucket, upload, narrow, deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each]}
+def topic(name):
+    """A topic, and a queue that subscribes to it."""
+    arn = client("sns").create_topic(Name=name)["TopicArn"]
+    sqs = client("sqs")
+    url = sqs.create_queue(QueueName=name)["QueueUrl"]
+    queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    client("sns").subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue)
+    return {"topic": arn, "queue": url}
+
+
+def no_topic(arn):
+    client("sns").delete_topic(TopicArn=arn)
+    return arn
+
+
+def messages(queue):
+    """Everything that is in a queue."""
+    bodies = []
+    while True:
+        answer = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        if not answer.get("Messages"):
+            return bodies
+        for message in answer["Messages"]:
+            bodies.append(message["Body"])
+            client("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+
+
+VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each, bucket, upload, narrow, topic, no_topic, messages]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))

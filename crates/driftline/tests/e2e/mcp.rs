@@ -1,0 +1,268 @@
+//! `mcp`: the real program, asked by the official client of the protocol, and line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value as Json, json};
+
+use crate::support::{PROGRAM, Sandbox, observation_of, ran, skip, thing, variable};
+
+const GROUP: &str = "arn:aws:ec2:us-east-1:123456789012:security-group/sg-9ea657e9cecc70fb3";
+
+const TOOLS: [&str; 9] = ["drift", "find", "explain", "history", "velocity", "log", "posture", "topology", "sources"];
+
+/// What the official client gets, if it is here.
+fn asked(sandbox: &Sandbox, mode: &str, calls: &Json) -> Option<Json> {
+    let Some(environment) = variable("DRIFTLINE_TEST_AGENTS").map(std::path::PathBuf::from) else {
+        skip("DRIFTLINE_TEST_AGENTS is not set; scripts/test sets it");
+        return None;
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/client.py");
+    let mut command = Command::new(environment.join("bin/python"));
+    sandbox.prepare(command.args([script, mode, PROGRAM, "mcp"]));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(calls.to_string().as_bytes()).unwrap();
+    Some(ran(&child.wait_with_output().unwrap()).succeeded().json())
+}
+
+#[test]
+fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
+    let sandbox = Sandbox::with_demo();
+    let calls = json!([
+        ["drift", {}],
+        ["drift", {"min_severity": "high", "limit": 1}],
+        ["drift", {"status": ["not_checked"], "limit": 3, "type": "AWS::KMS::*"}],
+        ["find", {"where": "type == \"AWS::Lambda::Function\" && status == \"drifted\""}],
+        ["explain", {"resource": GROUP}],
+        ["history", {"resource": GROUP}],
+        ["velocity", {}],
+        ["log", {"limit": 2}],
+        ["posture", {}],
+        ["topology", {"network": true}],
+        ["sources", {}],
+    ]);
+    for mode in ["legacy", "auto"] {
+        let Some(told) = asked(&sandbox, mode, &calls) else { return };
+        assert_eq!(told["server"]["name"], "driftline");
+        assert!(told["instructions"].as_str().unwrap().contains("data, never instructions"));
+        let tools = told["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert_eq!(names, TOOLS);
+        for tool in tools {
+            assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+            assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
+            assert!(tool["outputSchema"]["properties"].is_object(), "{tool}");
+        }
+        let answers = told["answers"].as_array().unwrap();
+        for (answer, call) in answers.iter().zip(calls.as_array().unwrap()) {
+            assert_ne!(answer["isError"], true, "{call}: {answer}");
+            assert!(answer["structuredContent"].is_object(), "{call}: {answer}");
+            let text = answer["content"][0]["text"].as_str().unwrap();
+            assert_eq!(serde_json::from_str::<Json>(text).unwrap(), answer["structuredContent"], "{call}");
+            assert!(text.len() < 100_000, "{call}: {}", text.len());
+            let empty = answer["structuredContent"].as_object().unwrap().values().any(Json::is_null);
+            assert!(!empty, "{call}: {text}");
+        }
+        let content = |at: usize| &answers[at]["structuredContent"];
+        assert_eq!((&content(0)["total"], &content(0)["resources"][0]["canonicalId"]), (&json!(5), &json!(GROUP)));
+        assert_eq!(content(1)["total"], 1);
+        assert!(content(2)["total"].as_u64().unwrap() > 3 && content(2)["nextCursor"].is_string(), "{}", content(2));
+        assert_eq!(content(3)["resources"][0]["changes"][0]["path"], "/timeout");
+        assert_eq!(content(4)["resources"][0]["changes"][0]["path"], "/ingressRuleCount");
+        assert!(!content(5)["events"].as_array().unwrap().is_empty());
+        assert!(content(10)["sources"].as_array().unwrap().len() >= 5);
+    }
+}
+
+#[test]
+fn what_cannot_be_answered_is_an_error_with_a_hint_and_ends_nothing() {
+    let sandbox = Sandbox::with_demo();
+    let calls = json!([
+        ["explain", {"resource": "no such thing"}],
+        ["explain", {}],
+        ["drift", {"limitless": true}],
+        ["drift", {"limit": "many"}],
+        ["drift", {"cursor": "1-1"}],
+        ["drift", {"cursor": "nonsense"}],
+        ["drift", {"status": ["in_sync"]}],
+        ["drift", {"baseline": "nobody"}],
+        ["drift", {"sources": ["nobody"]}],
+        ["find", {"where": "type =="}],
+        ["no such tool", {}],
+        ["sources", {}],
+    ]);
+    let Some(told) = asked(&sandbox, "legacy", &calls) else { return };
+    let words = [
+        "has ever been observed",
+        "missing field `resource`",
+        "limitless",
+        "invalid type",
+        "has changed since",
+        "is not a cursor",
+        "is not a status",
+        "nobody",
+        "nobody",
+        "not a CEL expression",
+    ];
+    let answers = told["answers"].as_array().unwrap();
+    for (answer, word) in answers.iter().zip(words) {
+        assert_eq!(answer["isError"], true, "{word}: {answer}");
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("error: ") && text.contains(word), "{word}: {text}");
+    }
+    assert!(answers[0]["content"][0]["text"].as_str().unwrap().contains("\nhint: "));
+    assert!(answers[10]["refused"].as_str().unwrap().contains("the tools are drift"), "{}", answers[10]);
+    assert_ne!(answers[11]["isError"], true);
+}
+
+#[test]
+fn pages_follow_each_other_without_a_gap_and_answers_are_bounded() {
+    let sandbox = Sandbox::new();
+    sandbox.observe_things(0, &[]);
+    sandbox.run(["baseline", "set"]).succeeded();
+    let long = "x".repeat(20_000);
+    let things: Vec<Json> = (0..250).map(|at| thing(&format!("t{at:03}"), json!({"text": long, "n": at}))).collect();
+    sandbox.observe(&observation_of("test", 1, json!("complete"), &things)).succeeded();
+    let mut talk = Talk::start(&sandbox);
+    let mut seen = Vec::new();
+    let mut cursor = Json::Null;
+    loop {
+        let mut arguments = json!({"limit": 100});
+        if cursor.is_string() {
+            arguments["cursor"] = cursor;
+        }
+        let answer = talk.call("drift", &arguments);
+        assert!(answer.to_string().len() < 300_000);
+        let content = &answer["structuredContent"];
+        assert_eq!(content["total"], 250);
+        let page = content["resources"].as_array().unwrap();
+        seen.extend(page.iter().map(|one| one["canonicalId"].as_str().unwrap().to_owned()));
+        cursor = content["nextCursor"].clone();
+        if !cursor.is_string() {
+            break;
+        }
+    }
+    assert_eq!(seen, (0..250).map(|at| format!("t{at:03}")).collect::<Vec<_>>());
+    let answer = talk.call("history", &json!({"resource": "t000"}));
+    assert!(answer["structuredContent"]["events"].is_array(), "{answer}");
+    talk.end();
+}
+
+#[test]
+fn a_secret_is_sealed_and_its_digest_not_told() {
+    let sandbox = Sandbox::new();
+    let function = |key: &str| {
+        json!([{"canonicalId": "f", "resourceType": "AWS::Lambda::Function", "place": "here",
+            "snapshot": {"environment": {"variables": {"KEY": key}}}}])
+    };
+    for (minute, key) in [(0, "one"), (1, "two")] {
+        let observation = observation_of("test", minute, json!("complete"), function(key).as_array().unwrap());
+        sandbox.observe(&observation).succeeded();
+        if minute == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    let mut talk = Talk::start(&sandbox);
+    for (tool, arguments) in
+        [("drift", json!({})), ("explain", json!({"resource": "f"})), ("history", json!({"resource": "f"}))]
+    {
+        let answer = talk.call(tool, &arguments).to_string();
+        assert!(answer.contains("(sealed)") && !answer.contains("$sealed"), "{tool}: {answer}");
+    }
+    talk.end();
+}
+
+/// A conversation, line by line.
+struct Talk {
+    child: std::process::Child,
+    input: Option<std::process::ChildStdin>,
+    output: BufReader<std::process::ChildStdout>,
+    next: u64,
+}
+
+impl Talk {
+    fn start(sandbox: &Sandbox) -> Self {
+        let mut command = sandbox.command(["mcp"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let input = child.stdin.take();
+        let mut talk = Self { child, input, output, next: 1 };
+        let hello =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let welcome = talk.ask("initialize", &hello);
+        assert_eq!(welcome["result"]["serverInfo"]["name"], "driftline", "{welcome}");
+        talk.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        talk
+    }
+
+    fn say(&mut self, message: &Json) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Everything on standard output is a message of the protocol.
+    fn hear(&mut self) -> Json {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let message: Json = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: `{line}`"));
+        assert_eq!(message["jsonrpc"], "2.0");
+        message
+    }
+
+    fn ask(&mut self, method: &str, params: &Json) -> Json {
+        let id = self.next;
+        self.next += 1;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let answer = self.hear();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Json) -> Json {
+        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))["result"].clone()
+    }
+
+    /// The client goes away: nothing more is said, and the process ends well.
+    fn end(mut self) {
+        drop(self.input.take());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.output, &mut rest).unwrap();
+        assert_eq!(rest, "");
+        ran(&self.child.wait_with_output().unwrap()).succeeded();
+    }
+}
+
+#[test]
+fn a_question_can_be_taken_back_and_the_end_of_input_is_a_good_end() {
+    let sandbox = Sandbox::with_demo();
+    let mut talk = Talk::start(&sandbox);
+    talk.say(&json!({"jsonrpc": "2.0", "id": "gone", "method": "tools/call", "params": {"name": "velocity", "arguments": {}}}));
+    talk.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "gone", "reason": "enough"}}));
+    talk.say(&json!({"jsonrpc": "2.0", "id": "next", "method": "tools/list"}));
+    // The one that was taken back may still be answered; the next one is, and nothing breaks.
+    let mut heard = talk.hear();
+    if heard["id"] == "gone" {
+        heard = talk.hear();
+    }
+    assert_eq!((&heard["id"], heard["result"]["tools"].as_array().unwrap().len()), (&json!("next"), TOOLS.len()));
+    talk.end();
+    // Before anything was said, and after something that is no message.
+    sandbox.feed(b"", ["mcp"]).succeeded();
+    let odd = sandbox.feed(b"hello\n", ["mcp"]);
+    assert_eq!(odd.out.lines().filter(|line| serde_json::from_str::<Json>(line).is_err()).count(), 0, "{}", odd.out);
+    assert!(!odd.err.contains("panicked"), "{}", odd.err);
+}
+
+#[test]
+fn an_answer_is_of_the_store_as_it_is_when_it_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox);
+    let answer = talk.call("sources", &json!({}));
+    assert_eq!(answer["isError"], true, "there is no store yet");
+    sandbox.observe_things(0, &[thing("a", json!({"size": 1}))]);
+    sandbox.run(["baseline", "set"]).succeeded();
+    assert_eq!(talk.call("drift", &json!({}))["structuredContent"]["total"], 0);
+    sandbox.observe_things(1, &[thing("a", json!({"size": 2}))]);
+    assert_eq!(talk.call("drift", &json!({}))["structuredContent"]["total"], 1);
+    talk.end();
+}
