@@ -7,7 +7,7 @@ use driftline_core::verdict::Status;
 use driftline_core::{BaselineName, Pointer, ResourceKey, StreamId, Value};
 use driftline_store::baseline::{Accepted, Baseline as Pinned};
 use driftline_store::detect::{Finding, Question};
-use driftline_store::{Store, StoreError};
+use driftline_store::Store;
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -20,7 +20,6 @@ mod with_mcp {
     use driftline_core::Severity;
     use driftline_core::rule::Glob;
     use driftline_mcp::{Answers, Refusal, ServeError};
-    use driftline_store::Store;
     use serde::Deserialize;
     use serde::de::DeserializeOwned;
     use serde_json::{Map, Value as Json, json};

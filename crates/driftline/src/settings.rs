@@ -108,7 +108,7 @@ impl Settings {
         let config = config::load(self.config.path.as_deref())?;
         let rules = config.rules(now);
         let (store, store_from, printer) = (self.store.clone(), self.store_from.clone(), self.printer.clone());
-        Ok(Self { store, store_from, config, printer, now, rules })
+        Ok(Self { store, store_from, config: config.into(), printer, now, rules })
     }
 
     pub(crate) fn config_name(&self) -> String {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use driftline_core::{Outcome, SourceName, Span, StreamId};
 use driftline_sources::cloudtrail::{Asked, FILES, Known, Trail, Whose, is_log};
-use driftline_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::args::{CloudTrailArgs, PermissionArgs};
