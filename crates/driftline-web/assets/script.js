@@ -136,7 +136,6 @@
       button.addEventListener("click", () => renew(true));
       live.append(" ", button);
     }
-    live.hidden = false;
   };
   const nameOf = (node) => node.id || node.getAttribute("href") || node.textContent;
   const renew = async (asked) => {
@@ -166,21 +165,36 @@
     if (held) all("a, button, summary, [tabindex]", main).find((node) => nameOf(node) === held)?.focus({ preventScroll: true });
     window.scrollTo(scrollX, scrollY);
     say("Up to date: something new was observed.", false);
-    setTimeout(() => (live.hidden = true), 6000);
+    setTimeout(() => live.replaceChildren(), 6000);
   };
+  // Browsers allow few connections to one server: a page that nobody sees gives its own back, and catches up later.
+  let events = null;
   const listen = () => {
-    const events = new EventSource("/events");
+    if (document.hidden || events) return;
+    events = new EventSource("/events");
+    events.addEventListener("open", () => live.dataset.stopped && (delete live.dataset.stopped, live.replaceChildren()));
     events.addEventListener("revision", ({ data }) => {
       const { revision } = JSON.parse(data);
       if (revision === known) return;
       if (isBusy()) say("Something new was observed.", true);
       else renew(false);
     });
-    events.addEventListener("bye", () => say("The server was stopped; this page stays as it is.", false));
-    addEventListener("pagehide", () => events.close());
+    events.addEventListener("bye", () => {
+      live.dataset.stopped = "yes";
+      say("The server was stopped; this page stays as it is.", false);
+    });
+  };
+  const rest = () => {
+    events?.close();
+    events = null;
   };
 
   dress();
   setInterval(tellTimes, 30000);
-  if (known && live) listen();
+  if (known && live) {
+    listen();
+    document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+    addEventListener("pagehide", rest);
+    addEventListener("pageshow", listen);
+  }
 })();

@@ -7,7 +7,7 @@ use super::entry::begin_box;
 use super::findings::{accept_fields, cannot_accept, compare_link, pager, table};
 use super::frame::document;
 use super::overview::{headline, standing};
-use super::words::{can_be_accepted, class, count, counts, number, shown, status_word};
+use super::words::{can_be_accepted, class, count, counts, number, prose, shown, status_word};
 use crate::context::{Asked, Context};
 use crate::drift_query::{DriftQuery, Facets, Sheet};
 use crate::model::{Between, Snapshot};
@@ -16,20 +16,23 @@ use crate::model::{Between, Snapshot};
 const CHOICES: usize = 100;
 
 pub(super) fn drift(context: &Context<'_>, snapshot: &Snapshot, query: &DriftQuery, sheet: &Sheet<'_>) -> String {
-    let headline = headline(&snapshot.summary);
+    let headline = headline(snapshot);
     let link = |query: &DriftQuery| address("/drift", query);
     let selectable = context.may_write && sheet.rows.iter().any(|finding| can_be_accepted(finding.status));
     document(
         context,
         &headline,
         &html! {
-            h1 { (headline) }
+            h1 { (prose(&headline)) }
             (standing(context, snapshot))
             (begin_box(snapshot.beginning.as_ref()))
             (quick(query, &sheet.facets, &link))
             (filters("/drift", &[], query, &sheet.facets))
             (left_out(snapshot.left_out))
-            @if sheet.rows.is_empty() { (nothing(query, "/drift")) }
+            @if sheet.rows.is_empty() && snapshot.baseline.is_none() {
+                p.empty { "Without a baseline there are no findings." }
+            }
+            @else if sheet.rows.is_empty() { (nothing(query, "/drift")) }
             @else if selectable {
                 form.select method="post" action="/accept" {
                     (rows(context, query, sheet, true, &link))
@@ -150,7 +153,7 @@ fn quick(query: &DriftQuery, facets: &Facets, link: &dyn Fn(&DriftQuery) -> Stri
 }
 
 fn status_name(status: Status) -> &'static str {
-    if status == Status::InSync { "in sync by a rule, or resolved" } else { status_word(status, None) }
+    if status == Status::InSync { "excused or resolved" } else { status_word(status, None) }
 }
 
 fn filters(action: &str, kept: &[(&str, &str)], query: &DriftQuery, facets: &Facets) -> Markup {

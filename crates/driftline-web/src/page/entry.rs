@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::findings::accept_fields;
 use super::frame::{closed, document};
-use super::words::{count, shown_long};
-use crate::context::{AcceptForm, Context, Problem};
+use super::words::{count, prose, sentence, shown_long};
+use crate::context::{AcceptForm, Context, Problem, View};
 use crate::model::Beginning;
 
 pub(super) fn sign_in(context: &Context<'_>, failed: Option<&str>, next: &str) -> String {
@@ -34,7 +34,7 @@ pub(super) fn beginning(context: &Context<'_>, beginning: &Beginning) -> String 
     document(
         context,
         &beginning.headline,
-        &html! { h1 { (shown_long(&beginning.headline)) } div.begin { (steps(beginning)) } },
+        &html! { h1 { (prose(&beginning.headline)) } div.begin { (steps(beginning)) } },
     )
 }
 
@@ -42,37 +42,45 @@ pub(super) fn beginning(context: &Context<'_>, beginning: &Beginning) -> String 
 pub(super) fn begin_box(beginning: Option<&Beginning>) -> Markup {
     html! {
         @if let Some(beginning) = beginning {
-            section.begin aria-labelledby="begin" { h2 #begin { (shown_long(&beginning.headline)) } (steps(beginning)) }
+            section.begin aria-labelledby="begin" { h2 #begin { "What to do next" } (steps(beginning)) }
         }
     }
 }
 
 fn steps(beginning: &Beginning) -> Markup {
     html! {
-        p { (shown_long(&beginning.text)) }
+        p { (prose(&beginning.text)) }
         ol {
             @for step in &beginning.steps {
-                li { p { (shown_long(&step.say)) } pre tabindex="0" { code { (shown_long(&step.command)) } } }
+                li { p { (prose(&step.say)) } pre tabindex="0" { code { (shown_long(&step.command)) } } }
             }
         }
     }
 }
 
 pub(super) fn problem(context: &Context<'_>, problem: &Problem) -> String {
-    document(context, problem.title, &html! { (said(problem)) p { a href="/" { "To the overview" } } })
+    // What is only not there yet may come while the page is open.
+    let context = if problem.status < 400 { context.clone() } else { nowhere(context) };
+    document(&context, problem.title, &html! { (said(problem)) p { a href="/" { "To the overview" } } })
+}
+
+/// What did not work is no view: it has no JSON beside it, and nothing that could be brought up to date.
+fn nowhere<'a>(context: &Context<'a>) -> Context<'a> {
+    Context { view: View::Other, ..context.clone() }
 }
 
 fn said(problem: &Problem) -> Markup {
     html! {
         h1 { (shown_long(problem.title)) }
-        @if !problem.detail.is_empty() { p.lead { (shown_long(&problem.detail)) } }
-        @if !problem.hints.is_empty() { ul.hints { @for hint in &problem.hints { li { (shown_long(hint)) } } } }
-        p.why { "Status " (problem.status) }
+        @if !problem.detail.is_empty() { p.lead { (prose(&sentence(&problem.detail))) } }
+        @if !problem.hints.is_empty() { ul.hints { @for hint in &problem.hints { li { (prose(&sentence(hint))) } } } }
+        @if problem.status >= 400 { p.why { "Status " (problem.status) } }
     }
 }
 
 /// Accepting did not work: what was typed and selected is still there.
 pub(super) fn accept_again(context: &Context<'_>, failed: &Problem, form: &AcceptForm) -> String {
+    let context = &nowhere(context);
     document(
         context,
         failed.title,

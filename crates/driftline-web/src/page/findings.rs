@@ -112,15 +112,19 @@ pub(super) fn change(change: &Change) -> Markup {
     html! {
         code { (path) } ": "
         @match (&change.baseline, &change.current) {
-            (Some(before), Some(after)) if before == after => { "a " (compact_text(before)) " value changed" }
+            (Some(before), Some(after)) if before == after => { (alike(before)) }
             (before, after) => { (side("del", before.as_ref())) " → " (side("ins", after.as_ref())) }
         }
     }
 }
 
-/// Two sealed values look alike; that they differ is all that is known.
-fn compact_text(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| compact(value), |text| shown(text.trim_matches(['(', ')'])))
+/// Two values that are shown alike and differ: sealed, or too long to be shown here.
+pub(super) fn alike(value: &serde_json::Value) -> String {
+    match value.as_str() {
+        Some("(sealed)") => "a sealed value changed".to_owned(),
+        Some(text) => format!("changed {}", shown(text)),
+        None => format!("changed {}", compact(value)),
+    }
 }
 
 fn side(element: &str, value: Option<&serde_json::Value>) -> Markup {

@@ -44,7 +44,7 @@ fn around(context: &Context<'_>, headline: &str, navigation: &Markup, main: &Mar
                     a.brand href="/" { "Driftline" }
                     (navigation)
                 }
-                p #live role="status" aria-live="polite" hidden {}
+                p #live role="status" aria-live="polite" {}
                 main #main tabindex="-1" {
                     @if let Some(warning) = context.warning {
                         p.warning role="alert" { (shown_long(warning)) }

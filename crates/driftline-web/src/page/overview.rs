@@ -7,7 +7,7 @@ use super::chart::{Band, bar, course};
 use super::entry::begin_box;
 use super::findings::newest;
 use super::frame::document;
-use super::words::{breakable, count, counts, more, number, percent, shown, stamp, table, when};
+use super::words::{breakable, count, counts, more, number, percent, prose, shown, stamp, table, when};
 use crate::context::Context;
 use crate::model::{Gap, Snapshot, Source, Summary, TypeVelocity};
 
@@ -21,36 +21,48 @@ const MOMENT_HEADS: [&str; 5] = ["observed", "#drifted", "#unknown", "#not check
 const TYPE_HEADS: [&str; 7] = ["type", "drift rate", "#drifted", "#checked", "#24 hours", "#7 days", "#30 days"];
 
 pub(super) fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
-    let headline = headline(&snapshot.summary);
+    let headline = headline(snapshot);
     document(
         context,
         &headline,
         &html! {
-            h1 { (headline) }
+            h1 { (prose(&headline)) }
             (standing(context, snapshot))
             (begin_box(snapshot.beginning.as_ref()))
-            (tiles(&snapshot.summary))
-            div.columns {
-                section aria-labelledby="newest" {
-                    h2 #newest { "Newest findings" }
-                    (newest(context.now, &snapshot.findings, NEWEST))
-                }
-                div {
-                    section aria-labelledby="sources" {
-                        h2 #sources { "Sources" }
-                        (sources(context.now, &snapshot.sources))
-                    }
-                    section aria-labelledby="course" { h2 #course { "Drift over time" } (over_time(snapshot)) }
-                }
+            @if snapshot.baseline.is_some() { (judged(context, snapshot)) }
+            @else {
+                section aria-labelledby="sources" { h2 #sources { "Sources" } (sources(context.now, &snapshot.sources)) }
             }
-            section aria-labelledby="velocity" { h2 #velocity { "Velocity by type" } (velocity(&snapshot.velocity)) }
-            section aria-labelledby="gaps" { h2 #gaps { "Not checked" } (gaps(&snapshot.gaps, &snapshot.summary)) }
         },
     )
 }
 
-/// The first line: what is wrong or that nothing is, and how much was not looked at.
-pub(super) fn headline(summary: &Summary) -> String {
+/// Everything that there is only beside something that is expected.
+fn judged(context: &Context<'_>, snapshot: &Snapshot) -> Markup {
+    html! {
+        (tiles(&snapshot.summary))
+        div.columns {
+            section aria-labelledby="newest" {
+                h2 #newest { "Newest findings" }
+                (newest(context.now, &snapshot.findings, NEWEST))
+            }
+            div {
+                section aria-labelledby="sources" { h2 #sources { "Sources" } (sources(context.now, &snapshot.sources)) }
+                section aria-labelledby="course" { h2 #course { "Drift over time" } (over_time(snapshot)) }
+            }
+        }
+        section aria-labelledby="velocity" { h2 #velocity { "Velocity by type" } (velocity(&snapshot.velocity)) }
+        section aria-labelledby="gaps" { h2 #gaps { "Not checked" } (gaps(&snapshot.gaps, &snapshot.summary)) }
+    }
+}
+
+/// The first line: what is wrong or that nothing is, and how much was not looked at. Before anything can be judged it
+/// is why not.
+pub(super) fn headline(snapshot: &Snapshot) -> String {
+    snapshot.beginning.as_ref().map_or_else(|| verdict(&snapshot.summary), |beginning| shown(&beginning.headline))
+}
+
+fn verdict(summary: &Summary) -> String {
     if summary.total == 0 {
         return "Nothing was observed yet".to_owned();
     }
@@ -191,6 +203,7 @@ fn over_time(snapshot: &Snapshot) -> Markup {
         }
         @else {
             (course(&bands, snapshot.computed_at))
+            @if snapshot.unfinished { p.why { "Not every moment is computed yet; load the page again in a while." } }
             details {
                 summary { "The same as a table" }
                 (table("Drift over time, the newest first", &MOMENT_HEADS, &html! {
@@ -250,6 +263,9 @@ fn type_row(one: &TypeVelocity, most: f64) -> Markup {
 fn gaps(gaps: &[Gap], summary: &Summary) -> Markup {
     html! {
         @if gaps.is_empty() && summary.not_checked == 0 { p { "Everything was looked at on both sides." } }
+        @else if gaps.is_empty() {
+            p { (count(summary.not_checked, "resource")) " had no counterpart to be held against." }
+        }
         @else {
             p { "One side did not look here. This is never counted as in sync, and never as deleted." }
             (table("Places that were not checked", &["place", "source", "#resources", "types", "why"], &html! {
@@ -285,7 +301,7 @@ mod tests {
     #[test]
     fn the_first_line_says_what_is_wrong_and_what_was_not_looked_at() {
         let told = |total, drifted, unknown, not_checked| {
-            headline(&Summary { total, drifted, unknown, not_checked, ..Summary::default() })
+            verdict(&Summary { total, drifted, unknown, not_checked, ..Summary::default() })
         };
         for (line, expected) in [
             (told(0, 0, 0, 0), "Nothing was observed yet"),

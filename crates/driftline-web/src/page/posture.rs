@@ -30,7 +30,7 @@ pub(super) fn posture(context: &Context<'_>, posture: &Posture) -> String {
                 p.lead { "Held against " strong { (shown(&posture.against)) } "." }
                 section aria-labelledby="rules" { h2 #rules { "By rule, the worst first" } (rules(&posture.rules)) }
                 section aria-labelledby="violations" {
-                    h2 #violations { "Violations, the new ones first" }
+                    h2 #violations { "Violations" }
                     (violations(context, posture))
                 }
                 section aria-labelledby="course" { h2 #course { "Over time" } (over_time(context, posture)) }
@@ -45,12 +45,14 @@ fn headline(posture: &Posture) -> String {
         return "Nothing is known about compliance".to_owned();
     }
     let all = sum(|rule| rule.non_compliant);
+    let new = sum(|rule| rule.newly_non_compliant);
     let rest = counts(&[
-        (sum(|rule| rule.newly_non_compliant), "of them new"),
+        (new, "of them new"),
         (sum(|rule| rule.resolved), "resolved"),
         (sum(|rule| rule.not_checked), "not checked"),
     ]);
     let first = if all == 0 { "Nothing is non-compliant".to_owned() } else { format!("{} non-compliant", number(all)) };
+    let first = if all > 0 && new == 0 { format!("{first}, none of them new") } else { first };
     if rest.is_empty() { first } else { format!("{first}; {rest}") }
 }
 
@@ -76,33 +78,44 @@ fn rules(rules: &[PostureRule]) -> Markup {
     }
 }
 
+/// What is new, resolved or not checked is listed; what lasts is folded where there is anything else to look at.
 fn violations(context: &Context<'_>, posture: &Posture) -> Markup {
     let rank = |violation: &&Violation| match violation.turn.as_str() {
         "new" => 0,
         "not_checked" => 1,
-        "lasting" => 2,
-        _ => 3,
+        _ => 2,
     };
     let mut sorted: Vec<&Violation> = posture.violations.iter().collect();
     sorted.sort_by_key(rank);
-    let listed = sorted.len().min(ROWS);
-    let total = sorted.len() + usize::try_from(posture.left_out).unwrap_or(usize::MAX - sorted.len());
+    let (lasting, turned): (Vec<&Violation>, Vec<&Violation>) =
+        sorted.into_iter().partition(|violation| violation.turn == "lasting");
     html! {
-        @if sorted.is_empty() { p { "There are none." } }
-        @else {
-            (table("Violations, the new ones first", &VIOLATION_HEADS, &html! {
-                @for violation in &sorted[..listed] {
-                    tr {
-                        td { (turn(&violation.turn)) }
-                        th scope="row" { (resource_link(&violation.canonical_id, None)) }
-                        td { (shown(&violation.rule)) }
-                        td { (shown(&violation.source)) }
-                        td { @if let Some(at) = violation.since { (when(at, context.now)) } }
-                    }
-                }
-            }))
-            (more(total, listed, "violations; the JSON of this page has more"))
+        @if turned.is_empty() { p { "None of them is new, and none was resolved." } }
+        @else { (listed(context, "Violations, the new ones first", &turned)) }
+        @if !lasting.is_empty() {
+            details {
+                summary { (number(lasting.len())) " that last" }
+                (listed(context, "Violations that last", &lasting))
+            }
         }
+        @if posture.left_out > 0 { p.more { (number(posture.left_out)) " more are counted and not listed." } }
+    }
+}
+
+fn listed(context: &Context<'_>, caption: &str, violations: &[&Violation]) -> Markup {
+    html! {
+        (table(caption, &VIOLATION_HEADS, &html! {
+            @for violation in violations.iter().take(ROWS) {
+                tr {
+                    td { (turn(&violation.turn)) }
+                    th scope="row" { (resource_link(&violation.canonical_id, None)) }
+                    td { (shown(&violation.rule)) }
+                    td { (shown(&violation.source)) }
+                    td.when { @if let Some(at) = violation.since { (when(at, context.now)) } }
+                }
+            }
+        }))
+        (more(violations.len(), ROWS, "violations; the JSON of this page has them"))
     }
 }
 

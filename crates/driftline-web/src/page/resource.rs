@@ -124,9 +124,9 @@ fn change_row(change: &Change) -> Markup {
             th scope="row" {
                 code { @if change.path.is_empty() { "(whole resource)" } @else { (breakable(&change.path)) } }
             }
-            td { del { (value(change.baseline.as_ref())) } }
-            td { ins { (value(change.current.as_ref())) } @if sealed { " (another one)" } }
-            td { (level(change.severity)) }
+            td data-label="expected" { del { (value(change.baseline.as_ref())) } }
+            td data-label="now" { ins { (value(change.current.as_ref())) } @if sealed { " (another one)" } }
+            td data-label="severity" { (level(change.severity)) }
         }
     }
 }
@@ -227,7 +227,7 @@ fn changed_by(context: &Context<'_>, blame: &Blame) -> Markup {
                 (table("What is on record of that time", &["when", "who", "what", "how", "event"], &html! {
                     @for act in blame.acts.iter().take(ROWS) {
                         tr {
-                            td { (when(act.at, context.now)) }
+                            td.when { (when(act.at, context.now)) }
                             th scope="row" { (shown(&act.who)) }
                             td { (shown(&act.what)) }
                             td { (shown(act.how.as_deref().unwrap_or_default())) }

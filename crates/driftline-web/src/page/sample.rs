@@ -155,7 +155,7 @@ impl Sample<'_> {
                 self.rule(false, 1_383, false),
                 self.rule(false, 0, false),
             ],
-            beginning: Some(self.beginning()),
+            beginning: None,
             unfinished: false,
         }
     }
@@ -388,6 +388,8 @@ impl Sample<'_> {
     /// Every page there is, by name.
     pub(crate) fn pages(self) -> Vec<(&'static str, String)> {
         let snapshot = self.snapshot(10);
+        let begun =
+            Snapshot { baseline: None, beginning: Some(self.beginning()), unfinished: true, ..snapshot.clone() };
         let between = self.between();
         let facets = Arc::new(Facets::of(&snapshot.findings));
         let (all, narrow) = (DriftQuery::default(), self.query());
@@ -410,6 +412,7 @@ impl Sample<'_> {
         let barred = Context { may_write: false, why_not_write: Some(&notice), ..told(View::Drift, "/drift") };
         vec![
             ("overview", super::overview(&told(View::Overview, "/"), &snapshot)),
+            ("overview, begun", super::overview(&told(View::Overview, "/"), &begun)),
             ("drift", super::drift(&noticed, &snapshot, &all, &sheet(&all))),
             ("drift, narrowed", super::drift(&told(View::Drift, "/drift"), &snapshot, &narrow, &sheet(&narrow))),
             ("drift, barred", super::drift(&barred, &snapshot, &all, &sheet(&all))),

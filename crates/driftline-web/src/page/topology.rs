@@ -9,7 +9,7 @@ use crate::context::{Asked, Context};
 use crate::model::{Edge, Node, Topology};
 
 /// How many rows each table has.
-const ROWS: usize = 60;
+const ROWS: usize = 40;
 /// How many moments are offered.
 const MOMENTS: usize = 100;
 
@@ -32,8 +32,8 @@ pub(super) fn topology(context: &Context<'_>, topology: &Topology, asked: &Asked
                 div.topology role="region" aria-label="The graph" tabindex="0" { (PreEscaped(svg)) }
             }
             @if let Some(note) = &topology.note { p.why { (shown_long(note)) } }
-            section aria-labelledby="edges" { h2 #edges { "Edges, the changes first" } (edges(&topology.edges)) }
-            section aria-labelledby="nodes" { h2 #nodes { "Nodes, the changes first" } (nodes(&topology.nodes)) }
+            section aria-labelledby="edges" { h2 #edges { "Edges" } (edges(&topology.edges)) }
+            section aria-labelledby="nodes" { h2 #nodes { "Nodes" } (nodes(&topology.nodes)) }
         },
     )
 }
@@ -117,45 +117,59 @@ fn state(state: &'static str) -> Markup {
     html! { span.flag.(class) { span aria-hidden="true" { (sign) } " " (word) } }
 }
 
+/// What changed or was not checked is listed; what stayed the same is folded.
+fn listed(what: &str, heads: &[&str], rows: &[(&'static str, Markup)]) -> Markup {
+    let (same, other): (Vec<_>, Vec<_>) = rows.iter().partition(|(state, _)| *state == "same");
+    let part = |caption: &str, rows: &[&(&'static str, Markup)]| {
+        html! {
+            (table(caption, heads, &html! { @for (_, row) in rows.iter().take(ROWS) { (row) } }))
+            (more(rows.len(), ROWS, &format!("{what}; the JSON of this page has them")))
+        }
+    };
+    html! {
+        @if rows.is_empty() { p { "There are none." } }
+        @else if other.is_empty() { p { "None of them changed." } }
+        @else { (part(&format!("{what} that changed"), &other)) }
+        @if !same.is_empty() {
+            details {
+                summary { (number(same.len())) " that stayed the same" }
+                (part(&format!("{what} that stayed the same"), &same))
+            }
+        }
+    }
+}
+
 fn edges(edges: &[Edge]) -> Markup {
     let mut sorted: Vec<&Edge> = edges.iter().collect();
     sorted.sort_by_key(|edge| rank(edge.state));
-    html! {
-        @if edges.is_empty() { p { "There are none." } }
-        @else {
-            (table("What leads where, the changes first", &["state", "from", "relation", "to"], &html! {
-                @for edge in sorted.iter().take(ROWS) {
-                    tr {
-                        td { (state(edge.state)) }
-                        th.id scope="row" { (breakable(&edge.from)) }
-                        td { (shown(&edge.relation)) }
-                        td.id { (breakable(&edge.to)) }
-                    }
-                }
-            }))
-            (more(edges.len(), ROWS, "edges; the JSON of this page has them"))
-        }
-    }
+    let row = |edge: &&Edge| {
+        let row = html! {
+            tr {
+                td { (state(edge.state)) }
+                th.id scope="row" { (breakable(&edge.from)) }
+                td { (shown(&edge.relation)) }
+                td.id { (breakable(&edge.to)) }
+            }
+        };
+        (edge.state, row)
+    };
+    listed("edges", &["state", "from", "relation", "to"], &sorted.iter().map(row).collect::<Vec<_>>())
 }
 
 fn nodes(nodes: &[Node]) -> Markup {
     let mut sorted: Vec<&Node> = nodes.iter().collect();
     sorted.sort_by_key(|node| rank(node.state));
-    html! {
-        @if nodes.is_empty() { p { "There are none." } }
-        @else {
-            (table("What the edges join, the changes first", &NODE_HEADS, &html! {
-                @for node in sorted.iter().take(ROWS) {
-                    tr {
-                        td { (state(node.state)) }
-                        th scope="row" { (resource_link(&node.canonical_id, None)) }
-                        td { (shown(&node.resource_type)) }
-                        td.n { (number(node.in_degree)) }
-                        td.n { (number(node.out_degree)) }
-                    }
-                }
-            }))
-            (more(nodes.len(), ROWS, "nodes; the JSON of this page has them"))
-        }
-    }
+    let row = |node: &&Node| {
+        let row = html! {
+            tr {
+                td { (state(node.state)) }
+                th scope="row" { (resource_link(&node.canonical_id, None)) }
+                td { (shown(&node.resource_type)) }
+                td.n { (number(node.in_degree)) }
+                td.n { (number(node.out_degree)) }
+            }
+        };
+        (node.state, row)
+    };
+    listed("nodes", &NODE_HEADS, &sorted.iter().map(row).collect::<Vec<_>>())
 }

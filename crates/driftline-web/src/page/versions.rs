@@ -104,7 +104,7 @@ fn row(context: &Context<'_>, version: &Version, before: Option<&Version>) -> Ma
                 "v" (version.number)
                 @for name in &version.pinned_by { " " span.flag { "baseline " (shown(name)) } }
             }
-            td { (when(version.taken_at, context.now)) }
+            td.when { (when(version.taken_at, context.now)) }
             td.n { (number(version.resources)) }
             @for many in [version.added, version.changed, version.removed, version.complete_extents] {
                 td.n { (number(many)) }
@@ -113,7 +113,7 @@ fn row(context: &Context<'_>, version: &Version, before: Option<&Version>) -> Ma
                 @if version.partial_extents > 0 { strong.partial { (number(version.partial_extents)) } }
                 @else { "0" }
             }
-            td {
+            td.when {
                 @if let Some(before) = before {
                     a href=(link(before.taken_at, &version.taken_at.to_string())) { "with v" (before.number) } " "
                 }

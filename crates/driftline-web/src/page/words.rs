@@ -30,6 +30,27 @@ pub(super) fn shown_long(text: &str) -> String {
     visible(&short(text, VALUE))
 }
 
+/// A text of the program, in which what is between backticks is code.
+pub(super) fn prose(text: &str) -> Markup {
+    let text = shown_long(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    html! {
+        // A backtick without a partner is just that.
+        @if parts.len().is_multiple_of(2) { (text) }
+        @else {
+            @for (at, part) in parts.iter().enumerate() {
+                @if at.is_multiple_of(2) { (part) } @else { code { (part) } }
+            }
+        }
+    }
+}
+
+/// Messages begin small, so that they can be part of a longer one; on a page they stand alone.
+pub(super) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// `1,870`.
 pub(super) fn number(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
@@ -236,6 +257,14 @@ mod tests {
             assert_eq!(ago(at.parse().unwrap(), now), words);
         }
         assert_eq!(stamp(now), "2026-06-29 10:00 UTC");
+    }
+
+    #[test]
+    fn what_is_between_backticks_is_code() {
+        assert_eq!(prose("run `a <b>` now").into_string(), "run <code>a &lt;b&gt;</code> now");
+        assert_eq!(prose("it`s <b>").into_string(), "it`s &lt;b&gt;");
+        assert_eq!(sentence("there is no `main`"), "There is no `main`");
+        assert_eq!(sentence(""), "");
     }
 
     #[test]

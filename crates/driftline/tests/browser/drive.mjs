@@ -1,7 +1,7 @@
 // Drives the pages with a real browser: node drive.mjs FOLDER-WITH-node_modules PLAN.json
 //
-// The plan: {chromium, open, empty, closed, token, shots, program, folder, news}: the browser; the addresses of a server
-// on a full store, on no store, and behind a token; where screenshots go; and how something new is observed.
+// The plan: {chromium, open, begun, empty, closed, token, shots, program, folder, news}: the browser; the addresses of a
+// server on a full store, on one without a baseline, on none, and behind a token; where screenshots go; and how something new is observed.
 // Prints one line for each claim and exits with 1 at the first that does not hold.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -60,6 +60,11 @@ async function open(options = {}, base = plan.open) {
     dialog.dismiss();
   });
   return page;
+}
+
+// A browser says of every answer with an error that it is one.
+function expect(status) {
+  trouble.splice(0, trouble.length, ...trouble.filter((line) => !(line.includes('Failed to load') && status.test(line))));
 }
 
 const quiet = () => assert.deepEqual(trouble, []);
@@ -248,7 +253,7 @@ await check('keys move, select and can be switched off', async () => {
   assert.equal(await page.evaluate(() => [...document.querySelectorAll('.findings tbody tr')].indexOf(document.activeElement.closest('tr'))), 0);
   await page.keyboard.press('x');
   assert.ok(await page.locator('tbody input[name=finding]').first().isChecked());
-  assert.equal(await page.locator('#chosen').innerText(), '1');
+  assert.equal((await page.locator('#chosen').innerText()).trim(), '1');
   await page.getByLabel('Select every row').check();
   assert.equal(await page.locator('tbody input[name=finding]:not(:checked)').count(), 0);
   await page.getByLabel('Select every row').uncheck();
@@ -312,7 +317,11 @@ await check('what is accepted with a reason is gone, and who said so is remember
 });
 
 await check('news are shown where nobody is busy, and only told where somebody is', async () => {
-  const [wall, desk] = [await open(), await open()];
+  const [wall, desk, late] = [await open(), await open(), await open()];
+  await late.goto('/drift?source=hostile/names&status=unknown');
+  await late.locator('.findings tbody tr', { hasText: 'evil.example' }).locator('input[name=finding]').check();
+  await late.getByLabel('Reason').fill('too "late"');
+  await late.getByLabel('Your name').fill('kim');
   await wall.goto('/');
   await desk.goto('/drift');
   await wall.evaluate(() => {
@@ -338,8 +347,43 @@ await check('news are shown where nobody is busy, and only told where somebody i
   await desk.locator('#live button').click();
   await desk.locator('#live', { hasText: 'Up to date' }).waitFor();
   assert.match(await desk.locator('main').innerText(), /news-just-in/);
-  await wall.context().close();
-  await desk.context().close();
+  // What was selected here is another thing by now: it is not accepted unseen, and what was typed is still there.
+  await late.locator('#live button').waitFor();
+  assert.equal(await late.locator('tbody input[name=finding]:checked').count(), 1);
+  await late.getByRole('button', { name: 'Accept' }).click();
+  await late.waitForURL(/\/accept/);
+  expect(/409/);
+  assert.equal(await late.getByLabel('Reason').inputValue(), 'too "late"');
+  await withoutBarriers(late, 'accept again');
+  await late.screenshot({ path: join(plan.shots, 'accept-again.png'), fullPage: true });
+  await late.getByRole('link', { name: 'Back to where you were' }).click();
+  assert.match(late.url(), /source=hostile/);
+  for (const page of [wall, desk, late]) await page.context().close();
+});
+
+await check('accepting nothing is refused, and what was typed is said', async () => {
+  const page = await open();
+  await page.goto('/drift');
+  await page.getByLabel('Reason').fill('for nothing');
+  await page.getByLabel('Your name').fill('kim');
+  await page.getByRole('button', { name: 'Accept' }).click();
+  await page.waitForURL(/\/accept/);
+  expect(/400/);
+  assert.match(await page.locator('main').innerText(), /for nothing/);
+  await page.context().close();
+});
+
+await check('a store without a baseline says what to do', async () => {
+  const page = await open({}, plan.begun);
+  for (const path of ['/', '/drift', '/topology', '/posture', '/rules']) {
+    await page.goto(path);
+    assert.match(await page.locator('main').innerText(), /driftline baseline set/, path);
+    await withoutBarriers(page, `begun ${path}`);
+  }
+  await page.goto('/');
+  assert.match(await headline(page), /no baseline/);
+  await page.screenshot({ path: join(plan.shots, 'begun.png'), fullPage: true });
+  await page.context().close();
 });
 
 await check('a store without anything says what to do', async () => {
@@ -355,7 +399,6 @@ await check('a store without anything says what to do', async () => {
 
 await check('a token is asked for, a wrong one refused, and the way leads on', async () => {
   const page = await open({}, plan.closed);
-  const expected = () => trouble.splice(0, trouble.length, ...trouble.filter((line) => !/40[13]/.test(line)));
   await page.goto('/drift?status=drifted');
   await withoutBarriers(page, 'sign in');
   await page.screenshot({ path: join(plan.shots, 'sign-in.png') });
@@ -368,7 +411,7 @@ await check('a token is asked for, a wrong one refused, and the way leads on', a
   assert.equal(await page.locator('form[action="/accept"]').count(), 0, 'a token to read does not write');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Token').waitFor();
-  expected();
+  expect(/40[13]/);
   await page.context().close();
 });
 

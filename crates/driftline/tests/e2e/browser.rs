@@ -62,6 +62,7 @@ fn full_store() -> Sandbox {
     sandbox.run(["baseline", "set", "--source", "hostile/names"]).succeeded();
     sandbox.observe(&observation_of("hostile/names", 2, json!("complete"), &after)).succeeded();
     let mut news = after.to_vec();
+    news[1]["snapshot"] = json!({"another": "thing"});
     news.push(at("Evil::\"Type'", "news-just-in", json!({})));
     sandbox.write("news.json", observation_of("hostile/names", 3, json!("complete"), &news).to_string());
     sandbox
@@ -74,15 +75,18 @@ fn people_see_filter_accept_and_are_told_the_news_in_a_real_browser() {
         skip("DRIFTLINE_TEST_BROWSER and DRIFTLINE_TEST_CHROMIUM name no driver and no browser");
         return;
     };
-    let (full, empty) = (full_store(), Sandbox::new());
+    let (full, begun, empty) = (full_store(), Sandbox::new(), Sandbox::new());
+    begun
+        .observe(&observation_of("test", 1, json!("complete"), &[thing_at("Thing", "here", "a", json!({}))]))
+        .succeeded();
     let shots = variable("DRIFTLINE_TEST_SHOTS").map_or_else(|| full.path("shots"), Into::into);
     let token = full.write("token", TOKEN);
     let open = serve(&full, &[]);
-    let nothing = serve(&empty, &[]);
+    let (bare, nothing) = (serve(&begun, &[]), serve(&empty, &[]));
     let closed = serve(&full, &["--token-file", token.to_str().unwrap()]);
     let plan = json!({
         "chromium": chromium.to_str().unwrap(), "shots": shots, "program": PROGRAM, "token": TOKEN,
-        "open": open.address, "empty": nothing.address, "closed": closed.address,
+        "open": open.address, "begun": bare.address, "empty": nothing.address, "closed": closed.address,
         "folder": full.path(""), "news": full.path("news.json"),
     });
     let plan = full.write("plan.json", plan.to_string());
