@@ -1,5 +1,7 @@
 //! What the page asks, and how it is told no.
 
+use std::sync::Arc;
+
 use crate::model::{Acceptance, Accepted, Between, Posture, Resource, Snapshot, SourceVersions, Topology};
 
 /// Whoever knows the answers. Every call may block and is made outside the asynchronous runtime.
@@ -15,16 +17,16 @@ pub trait Answers: Send + Sync + 'static {
 
     /// The event and network graph at a point in time, marked with what became of it since another. Points are `v3`, a
     /// time, `now`, or the name of a baseline as `baseline:main`; without any, the baseline against now.
-    fn topology(&self, from: Option<&str>, to: Option<&str>) -> Result<Topology, Refusal>;
+    fn topology(&self, from: Option<&str>, to: Option<&str>) -> Result<Arc<Topology>, Refusal>;
 
     /// Compliance by rule.
-    fn posture(&self) -> Result<Posture, Refusal>;
+    fn posture(&self) -> Result<Arc<Posture>, Refusal>;
 
     /// The versions of every source, newest first.
     fn versions(&self) -> Result<Vec<SourceVersions>, Refusal>;
 
     /// Two points in time, held against each other.
-    fn between(&self, from: &str, to: &str) -> Result<Between, Refusal>;
+    fn between(&self, from: &str, to: &str) -> Result<Arc<Between>, Refusal>;
 
     /// Accepts findings on top of the baseline. The only thing here that writes, and it writes to the store alone.
     fn accept(&self, acceptance: &Acceptance) -> Result<Accepted, Refusal>;

@@ -80,9 +80,9 @@ impl Question {
             }
             Question::Resource(which) => page::resource(context, &resource(which, edition, answers)?),
             Question::Topology(asked) => {
-                page::topology(context, &answers.topology(asked.from.as_deref(), asked.to.as_deref())?, asked)
+                page::topology(context, answers.topology(asked.from.as_deref(), asked.to.as_deref())?.as_ref(), asked)
             }
-            Question::Posture => page::posture(context, &answers.posture()?),
+            Question::Posture => page::posture(context, answers.posture()?.as_ref()),
             Question::Versions => page::versions(context, &answers.versions()?),
             Question::Compare(asked, query) => {
                 let (from, to) = both(asked)?;
@@ -104,8 +104,8 @@ impl Question {
                 text(&api::DriftAnswer::of(snapshot, &sheet))
             }
             Question::Resource(which) => text(&resource(which, edition, answers)?),
-            Question::Topology(asked) => text(&answers.topology(asked.from.as_deref(), asked.to.as_deref())?),
-            Question::Posture => text(&answers.posture()?),
+            Question::Topology(asked) => text(answers.topology(asked.from.as_deref(), asked.to.as_deref())?.as_ref()),
+            Question::Posture => text(answers.posture()?.as_ref()),
             Question::Versions => text(&api::VersionsAnswer { sources: answers.versions()? }),
             Question::Compare(asked, query) => {
                 let (from, to) = both(asked)?;

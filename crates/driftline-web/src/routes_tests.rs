@@ -70,11 +70,11 @@ impl Answers for Fake {
         }
     }
 
-    fn topology(&self, _: Option<&str>, _: Option<&str>) -> Result<Topology, Refusal> {
-        Ok(Sample(None).topology())
+    fn topology(&self, _: Option<&str>, _: Option<&str>) -> Result<Arc<Topology>, Refusal> {
+        Ok(Sample(None).topology().into())
     }
 
-    fn posture(&self) -> Result<Posture, Refusal> {
+    fn posture(&self) -> Result<Arc<Posture>, Refusal> {
         Err(Refusal { kind: RefusalKind::NotYet, message: "nothing is evaluated".into(), hints: vec!["do".into()] })
     }
 
@@ -82,8 +82,8 @@ impl Answers for Fake {
         Ok(Sample(None).versions())
     }
 
-    fn between(&self, _: &str, _: &str) -> Result<Between, Refusal> {
-        Ok(Sample(None).between())
+    fn between(&self, _: &str, _: &str) -> Result<Arc<Between>, Refusal> {
+        Ok(Sample(None).between().into())
     }
 
     fn accept(&self, acceptance: &Acceptance) -> Result<Accepted, Refusal> {

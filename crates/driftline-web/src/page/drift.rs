@@ -7,7 +7,7 @@ use super::entry::begin_box;
 use super::findings::{accept_fields, cannot_accept, compare_link, pager, table};
 use super::frame::document;
 use super::overview::{headline, standing};
-use super::words::{can_be_accepted, class, count, counts, number, shown, status_word};
+use super::words::{can_be_accepted, class, count, counts, number, prose, shown, status_word};
 use crate::context::{Asked, Context};
 use crate::drift_query::{DriftQuery, Facets, Sheet};
 use crate::model::{Between, Snapshot};
@@ -23,13 +23,15 @@ pub(super) fn drift(context: &Context<'_>, snapshot: &Snapshot, query: &DriftQue
         context,
         &headline,
         &html! {
-            h1 { (headline) }
+            h1 { (prose(&headline)) }
             (standing(context, snapshot))
             (begin_box(snapshot.beginning.as_ref()))
             (quick(query, &sheet.facets, &link))
             (filters("/drift", &[], query, &sheet.facets))
             (left_out(snapshot.left_out))
-            @if sheet.rows.is_empty() && snapshot.baseline.is_none() { p.empty { "Without a baseline there are no findings." } }
+            @if sheet.rows.is_empty() && snapshot.baseline.is_none() {
+                p.empty { "Without a baseline there are no findings." }
+            }
             @else if sheet.rows.is_empty() { (nothing(query, "/drift")) }
             @else if selectable {
                 form.select method="post" action="/accept" {

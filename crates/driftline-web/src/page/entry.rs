@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::findings::accept_fields;
 use super::frame::{closed, document};
 use super::words::{count, prose, sentence, shown_long};
-use crate::context::{AcceptForm, Context, Problem};
+use crate::context::{AcceptForm, Context, Problem, View};
 use crate::model::Beginning;
 
 pub(super) fn sign_in(context: &Context<'_>, failed: Option<&str>, next: &str) -> String {
@@ -34,7 +34,7 @@ pub(super) fn beginning(context: &Context<'_>, beginning: &Beginning) -> String 
     document(
         context,
         &beginning.headline,
-        &html! { h1 { (shown_long(&beginning.headline)) } div.begin { (steps(beginning)) } },
+        &html! { h1 { (prose(&beginning.headline)) } div.begin { (steps(beginning)) } },
     )
 }
 
@@ -59,7 +59,14 @@ fn steps(beginning: &Beginning) -> Markup {
 }
 
 pub(super) fn problem(context: &Context<'_>, problem: &Problem) -> String {
-    document(context, problem.title, &html! { (said(problem)) p { a href="/" { "To the overview" } } })
+    // What is only not there yet may come while the page is open.
+    let context = if problem.status < 400 { context.clone() } else { nowhere(context) };
+    document(&context, problem.title, &html! { (said(problem)) p { a href="/" { "To the overview" } } })
+}
+
+/// What did not work is no view: it has no JSON beside it, and nothing that could be brought up to date.
+fn nowhere<'a>(context: &Context<'a>) -> Context<'a> {
+    Context { view: View::Other, ..context.clone() }
 }
 
 fn said(problem: &Problem) -> Markup {
@@ -73,6 +80,7 @@ fn said(problem: &Problem) -> Markup {
 
 /// Accepting did not work: what was typed and selected is still there.
 pub(super) fn accept_again(context: &Context<'_>, failed: &Problem, form: &AcceptForm) -> String {
+    let context = &nowhere(context);
     document(
         context,
         failed.title,

@@ -7,7 +7,7 @@ use super::chart::{Band, bar, course};
 use super::entry::begin_box;
 use super::findings::newest;
 use super::frame::document;
-use super::words::{breakable, count, counts, more, number, percent, shown, stamp, table, when};
+use super::words::{breakable, count, counts, more, number, percent, prose, shown, stamp, table, when};
 use crate::context::Context;
 use crate::model::{Gap, Snapshot, Source, Summary, TypeVelocity};
 
@@ -26,27 +26,34 @@ pub(super) fn overview(context: &Context<'_>, snapshot: &Snapshot) -> String {
         context,
         &headline,
         &html! {
-            h1 { (headline) }
+            h1 { (prose(&headline)) }
             (standing(context, snapshot))
             (begin_box(snapshot.beginning.as_ref()))
-            (tiles(&snapshot.summary))
-            div.columns {
-                section aria-labelledby="newest" {
-                    h2 #newest { "Newest findings" }
-                    (newest(context.now, &snapshot.findings, NEWEST))
-                }
-                div {
-                    section aria-labelledby="sources" {
-                        h2 #sources { "Sources" }
-                        (sources(context.now, &snapshot.sources))
-                    }
-                    section aria-labelledby="course" { h2 #course { "Drift over time" } (over_time(snapshot)) }
-                }
+            @if snapshot.baseline.is_some() { (judged(context, snapshot)) }
+            @else {
+                section aria-labelledby="sources" { h2 #sources { "Sources" } (sources(context.now, &snapshot.sources)) }
             }
-            section aria-labelledby="velocity" { h2 #velocity { "Velocity by type" } (velocity(&snapshot.velocity)) }
-            section aria-labelledby="gaps" { h2 #gaps { "Not checked" } (gaps(&snapshot.gaps, &snapshot.summary)) }
         },
     )
+}
+
+/// Everything that there is only beside something that is expected.
+fn judged(context: &Context<'_>, snapshot: &Snapshot) -> Markup {
+    html! {
+        (tiles(&snapshot.summary))
+        div.columns {
+            section aria-labelledby="newest" {
+                h2 #newest { "Newest findings" }
+                (newest(context.now, &snapshot.findings, NEWEST))
+            }
+            div {
+                section aria-labelledby="sources" { h2 #sources { "Sources" } (sources(context.now, &snapshot.sources)) }
+                section aria-labelledby="course" { h2 #course { "Drift over time" } (over_time(snapshot)) }
+            }
+        }
+        section aria-labelledby="velocity" { h2 #velocity { "Velocity by type" } (velocity(&snapshot.velocity)) }
+        section aria-labelledby="gaps" { h2 #gaps { "Not checked" } (gaps(&snapshot.gaps, &snapshot.summary)) }
+    }
 }
 
 /// The first line: what is wrong or that nothing is, and how much was not looked at. Before anything can be judged it
@@ -256,6 +263,9 @@ fn type_row(one: &TypeVelocity, most: f64) -> Markup {
 fn gaps(gaps: &[Gap], summary: &Summary) -> Markup {
     html! {
         @if gaps.is_empty() && summary.not_checked == 0 { p { "Everything was looked at on both sides." } }
+        @else if gaps.is_empty() {
+            p { (count(summary.not_checked, "resource")) " had no counterpart to be held against." }
+        }
         @else {
             p { "One side did not look here. This is never counted as in sync, and never as deleted." }
             (table("Places that were not checked", &["place", "source", "#resources", "types", "why"], &html! {

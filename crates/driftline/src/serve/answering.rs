@@ -28,6 +28,8 @@ use crate::surroundings::clock;
 
 /// How many versions of a source are listed.
 const VERSIONS: usize = 200;
+/// How many differences between two points are listed.
+const COMPARED: usize = 20_000;
 /// After how many looks a store is opened anew: it may be another one in the same place.
 const LOOKS: u32 = 60;
 
@@ -36,6 +38,8 @@ pub(super) struct Answering {
     baseline: Option<String>,
     watched: Mutex<Watched>,
     judged: Mutex<Option<Arc<Judged>>>,
+    /// Held by whoever is judging.
+    judging: Mutex<()>,
     pub(super) course: Mutex<Course>,
     pub(super) graphs: Recent<Topology>,
     compliance: Recent<Posture>,
@@ -60,6 +64,17 @@ pub(super) struct Judged {
     pub drift: Drift,
 }
 
+impl Judged {
+    /// Whether the versions it speaks of are still there, and the baseline is.
+    fn is_there(&self, store: &Store) -> bool {
+        let has = |pair: &Pair| {
+            let numbers = [pair.expected, Some(pair.live)].into_iter().flatten();
+            numbers.into_iter().all(|number| store.catalog().version(&pair.stream, number).is_ok())
+        };
+        store.catalog().baseline(&self.name).is_ok() && self.question.pairs.iter().chain(&self.unpinned).all(has)
+    }
+}
+
 /// The last few answers, by what was asked at which revision.
 pub(super) struct Recent<T>(Mutex<VecDeque<(String, Arc<T>)>>);
 
@@ -69,16 +84,16 @@ impl<T> Default for Recent<T> {
     }
 }
 
-impl<T: Clone> Recent<T> {
-    const KEPT: usize = 4;
+impl<T> Recent<T> {
+    const KEPT: usize = 3;
 
-    pub(super) fn get_or(&self, key: &str, make: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    pub(super) fn get_or(&self, key: &str, make: impl FnOnce() -> Result<T, Refusal>) -> Result<Arc<T>, Refusal> {
         if let Some((_, found)) = lock(&self.0).iter().find(|(known, _)| known == key) {
-            return Ok(T::clone(found));
+            return Ok(found.clone());
         }
-        let made = make()?;
+        let made = Arc::new(make()?);
         let mut kept = lock(&self.0);
-        kept.push_front((key.to_owned(), Arc::new(made.clone())));
+        kept.push_front((key.to_owned(), made.clone()));
         kept.truncate(Self::KEPT);
         Ok(made)
     }
@@ -103,6 +118,7 @@ impl Answering {
             baseline,
             watched: Mutex::default(),
             judged: Mutex::default(),
+            judging: Mutex::default(),
             course: Mutex::default(),
             graphs: Recent::default(),
             compliance: Recent::default(),
@@ -162,19 +178,27 @@ impl Answering {
             return Ok(None);
         }
         // Whoever else wants it waits here rather than judging, too.
-        let mut kept = lock(&self.judged);
-        if let Some(known) = kept.as_ref().filter(|known| known.revision == open.revision) {
-            return Ok(Some(known.clone()));
+        let _judging = lock(&self.judging);
+        if let Some(known) = lock(&self.judged).clone().filter(|known| known.revision == open.revision) {
+            return Ok(Some(known));
         }
-        // The one before is of no use any more, and there need not be room for two.
-        *kept = None;
         let all = open.store.question(&name, None).map_err(failed)?;
         let (pinned, unpinned) = all.pairs.into_iter().partition(|pair| pair.expected.is_some());
         let question = Question { pairs: pinned, accepted: all.accepted };
         let drift = open.store.drift(&question, &open.settings.rules.book).map_err(failed)?;
         let judged = Arc::new(Judged { revision: open.revision.clone(), name, question, unpinned, drift });
-        *kept = Some(judged.clone());
+        *lock(&self.judged) = Some(judged.clone());
         Ok(Some(judged))
+    }
+
+    /// What was judged last, so that nobody waits for what is being judged now; the first one is waited for.
+    pub(super) fn last_judged(&self, open: &Open) -> Result<Option<Arc<Judged>>, Refusal> {
+        let name = self.name(&open.settings)?;
+        let last = lock(&self.judged).clone().filter(|last| last.name == name && last.is_there(&open.store));
+        match last {
+            Some(last) => Ok(Some(last)),
+            None => self.judged(open),
+        }
     }
 
     /// Two points as somebody wrote them: `v3`, a time, `now`, `baseline:main`.
@@ -210,7 +234,7 @@ impl Answering {
     fn compare(&self, open: &Open, from: &str, to: &str) -> Result<Between, Refusal> {
         let (question, expected) = self.points(open, from, to)?;
         let drift = open.store.drift(&question, &open.settings.rules.book).map_err(failed)?;
-        let found = findings(&open.settings, &drift, &question.pairs).map_err(failed)?;
+        let found = findings(&open.settings, &drift, &question.pairs, COMPARED).map_err(failed)?;
         Ok(Between {
             from: match &expected {
                 Expected::Baseline { name, .. } => format!("baseline {name}"),
@@ -310,13 +334,13 @@ impl Answers for Answering {
         one::resource(self, &self.opened()?, id)
     }
 
-    fn topology(&self, from: Option<&str>, to: Option<&str>) -> Result<Topology, Refusal> {
+    fn topology(&self, from: Option<&str>, to: Option<&str>) -> Result<Arc<Topology>, Refusal> {
         let open = self.opened()?;
         let key = format!("{} {from:?} {to:?}", open.revision);
         self.graphs.get_or(&key, || graph::topology(self, &open, from, to))
     }
 
-    fn posture(&self) -> Result<Posture, Refusal> {
+    fn posture(&self) -> Result<Arc<Posture>, Refusal> {
         let open = self.opened()?;
         self.compliance.get_or(&open.revision, || graph::posture(self, &open))
     }
@@ -351,7 +375,7 @@ impl Answers for Answering {
         Ok(told.collect())
     }
 
-    fn between(&self, from: &str, to: &str) -> Result<Between, Refusal> {
+    fn between(&self, from: &str, to: &str) -> Result<Arc<Between>, Refusal> {
         let open = self.opened()?;
         let key = format!("{} {from:?} {to:?}", open.revision);
         self.compared.get_or(&key, || self.compare(&open, from, to))

@@ -24,7 +24,7 @@ const NEIGHBOURS: usize = 200;
 const SIMILAR: usize = 5;
 
 pub(super) fn resource(answering: &Answering, open: &Open, id: &str) -> Result<Resource, Refusal> {
-    let judged = answering.judged(open)?;
+    let judged = answering.last_judged(open)?;
     let views = views(open, judged.as_deref(), id).map_err(failed)?;
     let life = life(open, id).map_err(failed)?;
     if views.is_empty() && life.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use driftline_core::StreamId;
 use driftline_core::velocity::Rate;
 use driftline_core::verdict::{DriftKind, Status};
 use driftline_store::detect::Tally;
@@ -15,6 +16,8 @@ use super::telling::{failed, findings};
 use crate::settings::{DEFAULT_STALE_AFTER, Settings};
 use crate::velocity::{measure, noise_words};
 
+/// How many findings are listed; of more nobody has read the end.
+const FINDINGS: usize = 100_000;
 const NO_VERSION: &str = "the baseline has no version of this source";
 
 pub(super) fn take(answering: &Answering) -> Result<Snapshot, Refusal> {
@@ -104,21 +107,10 @@ fn unchecked(rows: u64) -> Tally {
 
 fn whole(answering: &Answering, open: &Open, judged: &Judged) -> Result<Snapshot, Refusal> {
     let Open { settings, store, revision } = open;
-    let found = findings(settings, &judged.drift, &judged.question.pairs).map_err(failed)?;
+    let found = findings(settings, &judged.drift, &judged.question.pairs, FINDINGS).map_err(failed)?;
     let mut summary = found.summary;
     let mut by_type = judged.drift.by_type.clone();
-    let mut gaps: BTreeMap<(&str, &str, &str), BTreeMap<String, u64>> = BTreeMap::new();
-    for finding in found.listed.iter().filter(|finding| finding.status == Status::NotChecked) {
-        let gap = (finding.source.as_str(), finding.place.as_str(), finding.reason.as_deref().unwrap_or_default());
-        *gaps.entry(gap).or_default().entry(finding.resource_type.clone()).or_default() += 1;
-    }
-    let gaps = gaps.into_iter().map(|((source, place, reason), types)| Gap {
-        source: source.to_owned(),
-        place: place.to_owned(),
-        reason: reason.to_owned(),
-        types,
-    });
-    let mut gaps: Vec<Gap> = gaps.collect();
+    let mut gaps = gaps(judged);
     let mut sources = judged_sources(settings, store, judged)?;
     // Nothing in these is judged; they are counted, and not listed one by one.
     for pair in &judged.unpinned {
@@ -162,9 +154,26 @@ fn whole(answering: &Answering, open: &Open, judged: &Judged) -> Result<Snapshot
     })
 }
 
+/// What was not checked: by source, place and reason, the types with their counts.
+fn gaps(judged: &Judged) -> Vec<Gap> {
+    let mut groups: BTreeMap<(&StreamId, &str, &str), BTreeMap<String, u64>> = BTreeMap::new();
+    for finding in judged.drift.findings.iter().filter(|finding| finding.judgement.status == Status::NotChecked) {
+        let reason = finding.judgement.reason.as_deref().unwrap_or_default();
+        let group = groups.entry((&*finding.stream, finding.key.place.as_str(), reason)).or_default();
+        *group.entry(finding.key.kind.clone()).or_default() += 1;
+    }
+    let gap = |((source, place, reason), types): ((&StreamId, &str, &str), _)| Gap {
+        source: source.to_string(),
+        place: place.to_owned(),
+        reason: reason.to_owned(),
+        types,
+    };
+    groups.into_iter().map(gap).collect()
+}
+
 fn judged_sources(settings: &Settings, store: &Store, judged: &Judged) -> Result<Vec<Source>, Refusal> {
     // How many of each source ended how, and how many of those it has no more.
-    let mut tallies: BTreeMap<&driftline_core::StreamId, (Tally, u64)> = BTreeMap::new();
+    let mut tallies: BTreeMap<&StreamId, (Tally, u64)> = BTreeMap::new();
     for finding in &judged.drift.findings {
         let (tally, gone) = tallies.entry(&finding.stream).or_default();
         tally.add(finding.judgement.status);

@@ -20,8 +20,6 @@ use crate::severity::{Counts, Grade, Rater};
 /// How many changes of a finding a list tells, and how long a value in it may be.
 const CHANGES: usize = 3;
 const VALUE: usize = 300;
-/// How many findings are listed; of more nobody has read the end.
-const FINDINGS: usize = 100_000;
 
 pub(super) fn refused(kind: RefusalKind, error: impl Into<CommandError>) -> Refusal {
     let (message, hints) = error.into().into_parts();
@@ -108,8 +106,8 @@ pub(super) struct Findings {
     pub summary: Summary,
 }
 
-/// Rates and tells everything that was found.
-pub(super) fn findings(settings: &Settings, drift: &Drift, pairs: &[Pair]) -> CommandResult<Findings> {
+/// Rates everything that was found, and tells the most important of it.
+pub(super) fn findings(settings: &Settings, drift: &Drift, pairs: &[Pair], most: usize) -> CommandResult<Findings> {
     let names: BTreeMap<&StreamId, (String, u64)> =
         pairs.iter().map(|pair| (&pair.stream, (pair.stream.to_string(), pair.live))).collect();
     let unnamed = (String::new(), 0);
@@ -140,11 +138,11 @@ pub(super) fn findings(settings: &Settings, drift: &Drift, pairs: &[Pair]) -> Co
         complete_extents: drift.sources.iter().map(|source| source.complete_extents as u64).sum(),
         partial_extents: drift.sources.iter().map(|source| source.partial_extents as u64).sum(),
     };
-    let left_out = entries.len().saturating_sub(FINDINGS);
+    let left_out = entries.len().saturating_sub(most);
     if left_out > 0 {
         // What matters least goes first.
         entries.sort_by_key(|(entry, _)| (std::cmp::Reverse(entry.severity()), entry.status == Status::InSync));
-        entries.truncate(FINDINGS);
+        entries.truncate(most);
     }
     entries.sort_by(|(a, _), (b, _)| (a.key, a.source).cmp(&(b.key, b.source)));
     let listed = entries.iter().map(|(entry, version)| finding(entry, *version)).collect();
