@@ -227,6 +227,13 @@ pub(crate) use reading::{read, read_trail};
 mod tests {
     use super::*;
 
+    #[cfg(not(feature = "aws"))]
+    #[test]
+    fn a_build_that_cannot_ask_aws_says_so() {
+        let error = read("s3://bucket/key").unwrap_err().to_string();
+        assert!(error.contains("`s3://bucket/key` is in a bucket") && error.contains("feature `aws`"), "{error}");
+    }
+
     #[test]
     fn an_address_is_a_bucket_and_a_key_or_a_pattern() {
         for (address, bucket, key, before) in [

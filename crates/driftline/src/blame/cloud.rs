@@ -62,12 +62,21 @@ pub(super) fn attribute(
         match asked {
             Ok(found) => {
                 events.extend(found);
-                turn.notes.push("AWS itself was asked; nothing of its answer was stored".into());
+                let young = settings.now.duration_since(turn.to) < LAG;
+                let lag = if young { "; what is younger than about 15 minutes it may not know yet" } else { "" };
+                turn.notes.push(format!("AWS itself was asked, and nothing of its answer was stored{lag}"));
             }
-            Err(error) => turn.notes.push(format!("AWS itself could not be asked: {}", error.message())),
+            Err(error) => {
+                turn.notes.push(format!("AWS itself could not be asked: {}", error.message()));
+                turn.notes.extend(told(settings.now, account, region, known, &missing));
+            }
         }
     } else {
         turn.notes.extend(told(settings.now, account, region, known, &missing));
+    }
+    if region.is_none() && names.service == "s3" {
+        turn.notes
+            .push("what is done to a bucket is recorded in the region of the bucket, which is not known here".into());
     }
     let mut acts: Vec<Act> = events.iter().filter_map(|event| act(event, &names, turn)).collect();
     acts.sort_by(|a, b| (&a.event_id, a.certainty).cmp(&(&b.event_id, b.certainty)));
