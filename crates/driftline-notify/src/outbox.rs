@@ -130,9 +130,10 @@ impl Outbox {
             nonce.clone_into(&mut state.nonce);
             journal.replace(&Record::State(Box::new(state.clone())))?;
         }
-        let compact = journal.length();
+        // What it would be if it were written anew now.
+        let compact = serde_json::to_string(&state).map_or(0, |text| text.len() as u64);
         let mut outbox = Self { journal, state, compact };
-        outbox.compact_if_due(true)?;
+        outbox.compact_if_due()?;
         Ok(outbox)
     }
 
@@ -200,12 +201,12 @@ impl Outbox {
     fn write(&mut self, record: Record) -> Result<(), JournalError> {
         self.journal.append(&record)?;
         self.state.apply(record);
-        self.compact_if_due(false)
+        self.compact_if_due()
     }
 
-    fn compact_if_due(&mut self, opening: bool) -> Result<(), JournalError> {
-        let grown = self.journal.length().saturating_sub(if opening { 0 } else { self.compact });
-        if grown < GROWTH || (!opening && self.journal.length() < self.compact.saturating_mul(TIMES)) {
+    fn compact_if_due(&mut self) -> Result<(), JournalError> {
+        let grown = self.journal.length().saturating_sub(self.compact);
+        if grown < GROWTH || self.journal.length() < self.compact.saturating_mul(TIMES) {
             return Ok(());
         }
         self.journal.replace(&Record::State(Box::new(self.state.clone())))?;

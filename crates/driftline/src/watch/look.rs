@@ -41,6 +41,7 @@ pub(crate) fn look(
         open: BTreeMap::new(),
         unchecked: BTreeSet::new(),
         compared: BTreeMap::new(),
+        unknown_streams: 0,
         accepted: BTreeSet::new(),
         healthy: BTreeSet::new(),
     };
@@ -83,10 +84,12 @@ fn compare(
     let name = |stream: &StreamId| names.get(stream).map_or("", String::as_str);
     let mut expected = BTreeMap::new();
     for source in &drift.sources {
-        // A source that the baseline does not know is not compared with anything.
-        if let Some(version) = source.expected {
-            seen.compared.insert(source.stream.to_string(), version);
-            expected.insert(source.stream.to_string(), version);
+        match source.expected {
+            Some(version) => {
+                seen.compared.insert(source.stream.to_string(), version);
+                expected.insert(source.stream.to_string(), version);
+            }
+            None => seen.unknown_streams += 1,
         }
     }
     let mut entries: Vec<Entry<'_>> =

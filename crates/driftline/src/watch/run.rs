@@ -28,6 +28,8 @@ use crate::surroundings::{clock, leave};
 
 /// How long is waited, at the end, for what could not be delivered at once.
 const LAST_TRIES: Duration = Duration::from_secs(10);
+/// How long after a program failed a signal may come that was meant for both of us.
+const SIGNAL_AFTER: Duration = Duration::from_millis(200);
 /// How long nothing may be looked at: windows end, and things go stale, without anything happening.
 const LOOK: Duration = Duration::from_mins(1);
 
@@ -71,6 +73,7 @@ struct Watching<'a> {
 }
 
 /// What is known while it runs.
+#[derive(Default)]
 struct Progress {
     runs: Runs,
     running: usize,
@@ -81,6 +84,8 @@ struct Progress {
     looked: Option<Timestamp>,
     /// Something was observed since it was last compared.
     news: bool,
+    /// Sources that failed just now.
+    failing: Vec<String>,
 }
 
 impl Watching<'_> {
@@ -90,6 +95,7 @@ impl Watching<'_> {
 
     fn run(&self) -> CommandResult<u8> {
         let (tell, told) = mpsc::channel();
+        let dead_before = self.courier.with(|outbox| outbox.state().dead.len());
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
             .map_err(|error| CommandError::because("cannot listen for signals", &error))?;
         let listening = signals.handle();
@@ -140,7 +146,8 @@ impl Watching<'_> {
                 return Err(refused(&error));
             }
         }
-        let waiting = self.courier.with(|outbox| outbox.state().pending.len());
+        let (waiting, dead) = self.courier.with(|outbox| (outbox.state().pending.len(), outbox.state().dead.len()));
+        progress.failed |= dead > dead_before;
         if waiting > 0 {
             let waiting = waiting.to_string();
             self.log
@@ -167,8 +174,7 @@ impl Watching<'_> {
         let of = |source: &ConfiguredSource| (source.name.to_string(), source.every.unwrap_or(watch.every));
         let seed = self.args.seed.unwrap_or_else(|| u64::try_from(clock().as_millisecond()).unwrap_or_default());
         let mut schedule = Schedule::new(self.sources().iter().map(of), watch.jitter, seed, clock());
-        let mut progress =
-            Progress { runs: Runs::new(), running: 0, done: 0, signal: None, failed: false, looked: None, news: false };
+        let mut progress = Progress::default();
         loop {
             let now = clock();
             let ending = progress.signal.is_some();
@@ -212,9 +218,16 @@ impl Watching<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(CommandError::new("every thread has ended")),
             }
-            // What came at the same time is told together.
-            while let Ok(news) = told.try_recv() {
+            // What came at the same time is told together. Whoever ends us often ends the programs that we run as well;
+            // that they fail then is no news.
+            let mut patience = if progress.failing.is_empty() { Duration::ZERO } else { SIGNAL_AFTER };
+            while let Ok(news) = told.recv_timeout(patience) {
                 self.take(news, &mut schedule, &mut progress)?;
+                patience = Duration::ZERO;
+            }
+            let failing = std::mem::take(&mut progress.failing);
+            if progress.signal.is_some() {
+                progress.runs.retain(|name, _| !failing.contains(name));
             }
         }
     }
@@ -248,7 +261,10 @@ impl Watching<'_> {
                 progress.news = true;
                 let name = self.sources()[at].name.to_string();
                 let failed = self.log_observed(&name, took, outcome);
-                progress.failed |= failed.is_some();
+                if failed.is_some() {
+                    progress.failed = true;
+                    progress.failing.push(name.clone());
+                }
                 progress.runs.insert(name, failed);
                 Ok(())
             }
@@ -361,5 +377,6 @@ fn counts(seen: &transitions::Seen) -> BTreeMap<&'static str, String> {
         ("not_checked", seen.unchecked.len().to_string()),
         ("sources_in_trouble", troubled.to_string()),
         ("streams", seen.compared.len().to_string()),
+        ("streams_not_in_baseline", seen.unknown_streams.to_string()),
     ])
 }

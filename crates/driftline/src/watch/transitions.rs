@@ -35,6 +35,8 @@ pub(crate) struct Seen {
     pub unchecked: BTreeSet<String>,
     /// The streams that were compared, each with the version of the baseline.
     pub compared: BTreeMap<String, u64>,
+    /// Streams that the baseline does not know, so that nothing of them is compared.
+    pub unknown_streams: usize,
     /// Things that were accepted on top of the baseline.
     pub accepted: BTreeSet<String>,
     /// Sources that are known to work.

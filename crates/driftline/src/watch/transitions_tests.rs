@@ -41,6 +41,7 @@ fn nothing(now: Timestamp) -> Seen {
         open: BTreeMap::new(),
         unchecked: BTreeSet::new(),
         compared: BTreeMap::from([("s".to_owned(), 1)]),
+        unknown_streams: 0,
         accepted: BTreeSet::new(),
         healthy: BTreeSet::new(),
     }

@@ -64,7 +64,7 @@ fn slacks_own_api_has_one_thread_for_each_finding() {
     assert_eq!(slack.take()[0].json()["thread_ts"], "1.1", "the end is told where the beginning was");
     slack.will_say([Reply(200, "", json!({"ok": false, "error": "invalid_blocks"}).to_string())]);
     place.see(&sized(&[("a", 1), ("b", 2), ("c", 1)]));
-    place.once().succeeded().says(&["a dead letter", "invalid_blocks"]);
+    place.once().exited(1).says(&["a dead letter", "invalid_blocks"]);
 }
 
 /// A mail server, for one test.

@@ -55,7 +55,7 @@ fn a_message_that_is_refused_is_a_dead_letter_that_can_be_seen_tried_again_and_d
     let place = Place::begun("");
     place.receiver.will_say([Reply(422, "", "no such field".into()), Reply(400, "", String::new())]);
     place.see(&sized(&[("a", 2), ("b", 2), ("c", 1)]));
-    place.once().succeeded().says(&["a dead letter", "status 422: no such field"]);
+    place.once().exited(1).says(&["a dead letter", "status 422: no such field"]);
     let got = place.receiver.take();
     assert_eq!(got.len(), 2);
     let shown = place.sandbox.run(["watch", "--status"]).succeeded();

@@ -102,6 +102,25 @@ fn told_to_end_it_finishes_what_is_under_way() {
 }
 
 #[test]
+fn a_program_that_is_ended_together_with_the_watch_has_not_failed() {
+    let place = Place::begun("[watch]\nevery = \"1h\"\n");
+    let script = place.sandbox.write("slow", "#!/bin/sh\ntouch begun\nexec sleep 30\n");
+    std::fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text = std::fs::read_to_string(place.sandbox.path("driftline.toml")).unwrap();
+    place.sandbox.write("driftline.toml", text.replace("file = \"now.json\"", "command = [\"./slow\"]"));
+    let mut command = place.sandbox.command(["watch"]);
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let group = format!("-{}", child.id());
+    let watcher = Watcher(Some(child));
+    until("the observation", || place.sandbox.path("begun").exists());
+    assert!(std::process::Command::new("kill").args(["-s", "TERM", "--", &group]).status().unwrap().success());
+    let ended = watcher.end().exited(0);
+    assert!(ended.err.contains("not observed"), "{}", ended.err);
+    assert!(place.receiver.take().is_empty(), "nobody was told that it failed");
+}
+
+#[test]
 fn no_more_sources_run_at_once_than_are_allowed_and_all_of_them_do() {
     let place = Place::begun("");
     let script = place.sandbox.write(
