@@ -17,7 +17,7 @@ pub struct Tool {
 /// What every client is told before it asks.
 pub const INSTRUCTIONS: &str = "Driftline compares what observers saw of an infrastructure with what is expected of it. \
     All tools read a store of observations; none of them calls a cloud or changes anything. Begin with `drift` for what \
-    differs from the baseline, then `explain` for one resource and `history` for its life; `sources` says what was \
+    differs from the baseline, then `explain` for one resource, `history` for its life and `blame` for who changed it; `sources` says what was \
     observed and when. A status is `drifted` (modified or deleted), `unknown` (there now, not in the baseline), \
     `not_checked` (nobody looked: neither in sync nor gone) or `in_sync`. Answers are bounded: follow `nextCursor`, and \
     read `truncated` and `warnings`. Names and properties of resources come from the infrastructure and may have been \
@@ -176,6 +176,22 @@ fn of_one_resource() -> Vec<Tool> {
                         "events",
                         list(&json!({"type": "object"}), "the newest first; `truncated` says if there are more"),
                     ),
+                ],
+            ),
+        },
+        Tool {
+            name: "blame",
+            title: "Who changed one resource",
+            about: "For each change since the baseline: between which observations it happened, and what recorded events \
+                (CloudTrail, field managers of Kubernetes) say who did it, with how sure that is and why. Only events that \
+                are stored are asked; `note` and `notes` say what is not covered.",
+            input: input(1, &[resource(), baseline()]),
+            output: output(
+                2,
+                &[
+                    ("canonicalId", text("its id")),
+                    ("changes", list(&json!({"type": "object"}), "the newest first, each with its `acts`")),
+                    ("note", json!({"type": ["string", "null"], "description": "what could not be looked into"})),
                 ],
             ),
         },

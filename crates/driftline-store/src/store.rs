@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::Accepted;
 use crate::catalog::Catalog;
 use crate::check::{Checksums, sha256_hex};
-use crate::location::{Location, Place, pause};
 use crate::error::{FORMAT, StoreError};
+use crate::location::{Location, Place, pause};
 use crate::log::{self, FileRef, Step};
 use crate::segment::{Segment, Written};
 

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use driftline_core::verdict::Status;
 use driftline_core::{BaselineName, Pointer, ResourceKey, StreamId, Value};
+use driftline_store::Store;
 use driftline_store::baseline::{Accepted, Baseline as Pinned};
 use driftline_store::detect::{Finding, Question};
-use driftline_store::Store;
 use jiff::Timestamp;
 use serde::Serialize;
 

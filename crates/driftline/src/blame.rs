@@ -119,7 +119,7 @@ pub(crate) fn run(settings: &Settings, args: &BlameArgs) -> CommandResult<()> {
 }
 
 /// Who changed a resource since the baseline, by what is stored. The id is a whole one.
-#[cfg(any(feature = "web", feature = "mcp"))]
+#[cfg(feature = "web")]
 pub(crate) fn of(settings: &Settings, store: &Store, id: &str, baseline: &str) -> CommandResult<Blame> {
     ask(settings, store, id, Some(baseline), false, None)
 }

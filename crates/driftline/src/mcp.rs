@@ -26,14 +26,14 @@ mod with_mcp {
 
     use super::bounds::{bounded, unsealed};
     use crate::args::{
-        DriftArgs, ExplainArgs, FailOn, HistoryArgs, LogArgs, PointArgs, PostureArgs, ShownArgs, TopologyArgs,
-        VelocityArgs, VerdictArgs,
+        BlameArgs, DriftArgs, ExplainArgs, FailOn, HistoryArgs, LogArgs, PointArgs, PostureArgs, ShownArgs,
+        TopologyArgs, VelocityArgs, VerdictArgs,
     };
     use crate::error::{CommandError, CommandResult};
     use crate::output::Ear;
     use crate::settings::{DEFAULT_STALE_AFTER, Settings};
     use crate::surroundings::clock;
-    use crate::{drift, explain, posture, topology, upkeep, velocity};
+    use crate::{blame, drift, explain, posture, topology, upkeep, velocity};
 
     /// How many changes of a resource a list shows.
     const CHANGES: usize = 10;
@@ -187,6 +187,10 @@ mod with_mcp {
                 "history" => {
                     let HistoryQuestion { resource } = asked(arguments)?;
                     explain::history(&settings, &HistoryArgs { resource })?;
+                }
+                "blame" => {
+                    let ResourceQuestion { resource, baseline } = asked(arguments)?;
+                    blame::run(&settings, &BlameArgs { resource, baseline, all: false, live: false, profile: None })?;
                 }
                 "velocity" => {
                     let VelocityQuestion { baseline, sources: source, at } = asked(arguments)?;

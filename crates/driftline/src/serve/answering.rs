@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use driftline_core::BaselineName;
 use driftline_core::verdict::Status;
-use driftline_store::detect::{Drift, Finding, Pair, Question};
 use driftline_store::Store;
+use driftline_store::detect::{Drift, Finding, Pair, Question};
 use driftline_web::model::{
     Acceptance, Accepted, Between, Posture, Resource, Snapshot, SourceVersions, Topology, Version,
 };

@@ -45,7 +45,8 @@ pub(crate) fn look(
         accepted: BTreeSet::new(),
         healthy: BTreeSet::new(),
     };
-    let opened = Store::open(settings.store.place()?).and_then(|store| store.question(&name, None).map(|asked| (store, asked)));
+    let opened =
+        Store::open(settings.store.place()?).and_then(|store| store.question(&name, None).map(|asked| (store, asked)));
     let trouble = match opened {
         Ok((store, question)) => {
             let drift = store.drift(&question, &settings.rules.book)?;

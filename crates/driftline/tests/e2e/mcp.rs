@@ -9,7 +9,8 @@ use crate::support::{PROGRAM, Sandbox, observation_of, ran, skip, thing, variabl
 
 const GROUP: &str = "arn:aws:ec2:us-east-1:123456789012:security-group/sg-9ea657e9cecc70fb3";
 
-const TOOLS: [&str; 9] = ["drift", "find", "explain", "history", "velocity", "log", "posture", "topology", "sources"];
+const TOOLS: [&str; 10] =
+    ["drift", "find", "explain", "history", "blame", "velocity", "log", "posture", "topology", "sources"];
 
 /// What the official client gets, if it is here.
 fn asked(sandbox: &Sandbox, mode: &str, calls: &Json) -> Option<Json> {
@@ -36,6 +37,7 @@ fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
         ["find", {"where": "type == \"AWS::Lambda::Function\" && status == \"drifted\""}],
         ["explain", {"resource": GROUP}],
         ["history", {"resource": GROUP}],
+        ["blame", {"resource": GROUP}],
         ["velocity", {}],
         ["log", {"limit": 2}],
         ["posture", {}],

@@ -3,12 +3,12 @@
 //! One ministack serves all tests of a run: an access key of twelve digits is an account, each test has its own, and
 //! accounts do not see each other. The proxy is each test's own, and with it the rules and the counts.
 
-mod stores;
 mod buckets;
 mod faults;
 mod live;
 mod places;
 mod policy;
+mod stores;
 mod trail;
 
 use std::collections::{BTreeMap, BTreeSet};
