@@ -108,6 +108,7 @@ fn pass(source: &str, second: i64, queues: impl IntoIterator<Item = (String, i64
         observer: None,
         coverage: Coverage::complete(),
         problems: Vec::new(),
+        nature: driftline_core::Nature::default(),
     });
     for (name, number) in queues {
         let key = ResourceKey { kind: KIND.into(), place: driftline_core::Place::new(REGION), id: name };
