@@ -139,6 +139,7 @@ fn trim(folder: &Path, most: u64) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 mod tests {
     use super::*;
 

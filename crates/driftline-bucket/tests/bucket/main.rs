@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use driftline_core::{Coverage, Header, Observation, Properties, Resource, ResourceKey, StreamId, Value};
+use driftline_core::{Coverage, Header, Observation, Properties, Resource, ResourceKey, RuleBook, StreamId, Value};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
 use driftline_store::{Bucket, Place, Store, StoreError};
@@ -18,7 +18,7 @@ use fake_aws::{Emulator, Proxy, Settings};
 use jiff::{SignedDuration, Timestamp};
 use object_store::aws::AmazonS3Builder;
 use object_store::prefix::PrefixStore;
-use object_store::{ClientOptions, ObjectStore};
+use object_store::{ClientOptions, ObjectStore, PutOptions};
 use tokio::runtime::Runtime;
 
 /// A server, a proxy before it, and a bucket in it.
@@ -227,7 +227,8 @@ fn a_bucket_is_a_store_like_a_folder() {
             store.commit(&pass("queues", second, queues), None, Permissions::default(), at(second)).unwrap();
         }
         store.set_baseline(&"main".parse().unwrap(), &[(stream.clone(), 2)].into(), "me", at(20)).unwrap();
-        let drift = store.drift(&store.question(&"main".parse().unwrap(), None).unwrap(), &Default::default()).unwrap();
+        let drift =
+            store.drift(&store.question(&"main".parse().unwrap(), None).unwrap(), &RuleBook::default()).unwrap();
         assert_eq!(drift.findings.len(), 2, "the queue of the pinned pass, and that of the newest");
         let kept = Retention { keep_for: SignedDuration::ZERO, keep_last: 2, grace: SignedDuration::ZERO };
         store.collect(kept, at(1000), false).unwrap();
@@ -276,7 +277,7 @@ fn a_prefix_with_other_things_is_left_alone() {
     let Some(bench) = Bench::new() else { return };
     let Place::Bucket(bucket) = bench.place("shared", None) else { unreachable!() };
     let path = "readme.txt".into();
-    bench.runtime.block_on(bucket.objects.put_opts(&path, "mine".into(), Default::default())).unwrap();
+    bench.runtime.block_on(bucket.objects.put_opts(&path, "mine".into(), PutOptions::default())).unwrap();
     let refused = Store::create(bench.place("shared", None)).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refused.contains("readme.txt"), "{refused}");
 }

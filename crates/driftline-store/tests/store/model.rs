@@ -140,7 +140,7 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::create(&folder.path().join("store")).unwrap().with_tuning(EAGER);
+        let store = Store::create(folder.path().join("store")).unwrap().with_tuning(EAGER);
         Self { folder, stream: stream("model"), store, versions: BTreeMap::new(), step: 0 }
     }
 
@@ -181,7 +181,7 @@ impl Run {
                 }
             }
             Action::Reopen => {
-                self.store = Store::open(&self.folder.path().join("store")).unwrap().with_tuning(EAGER);
+                self.store = Store::open(self.folder.path().join("store")).unwrap().with_tuning(EAGER);
             }
         }
     }
@@ -287,7 +287,7 @@ proptest! {
 fn the_same_observation_in_any_order_makes_the_same_bytes() {
     let digest = |order: &[u8]| {
         let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::create(&folder.path().join("store")).unwrap();
+        let mut store = Store::create(folder.path().join("store")).unwrap();
         for step in 1..3u32 {
             let header = observation(&stream("model"), moment(step), Coverage::complete(), []).header;
             let mut draft = store.draft(header, None).unwrap();

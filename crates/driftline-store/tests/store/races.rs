@@ -102,7 +102,7 @@ fn writers_racing_on_two_sources_lose_nothing() {
 #[test]
 fn an_observation_older_than_the_newest_is_refused_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(&folder.path().join("store")).unwrap();
+    let mut store = Store::create(folder.path().join("store")).unwrap();
     let observe = |store: &mut Store, step: u32| {
         let observation = observation(&stream("s"), moment(step), Coverage::complete(), &world(0, step));
         store.commit(&observation, None, Permissions::default(), moment(9))

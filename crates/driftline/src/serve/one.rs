@@ -58,6 +58,9 @@ fn blame(open: &Open, judged: Option<&Judged>, id: &str) -> Option<Blame> {
         // The rest of the page stands; why this part is missing is said in its place.
         Err(error) => return Some(Blame { from: None, to: None, acts: Vec::new(), note: Some(error.to_string()) }),
     };
+    let notes: BTreeSet<String> =
+        told.note.into_iter().chain(told.turns.iter().flat_map(|turn| turn.notes.iter().cloned())).collect();
+    let note = (!notes.is_empty()).then(|| notes.into_iter().collect::<Vec<_>>().join(" "));
     let acts = told.turns.into_iter().flat_map(|turn| turn.acts).map(|act| Act {
         at: act.at,
         who: act.who,
@@ -72,7 +75,7 @@ fn blame(open: &Open, judged: Option<&Judged>, id: &str) -> Option<Blame> {
     // Two sources that saw the same change were told of the same act.
     let mut known = BTreeSet::new();
     acts.retain(|act| known.insert((act.at, act.event_id.clone(), act.who.clone(), act.what.clone())));
-    Some(Blame { from: told.from, to: told.to, acts, note: told.note })
+    Some(Blame { from: told.from, to: told.to, acts, note })
 }
 
 fn views(open: &Open, judged: Option<&Judged>, id: &str) -> CommandResult<Vec<View>> {
