@@ -40,7 +40,7 @@ const trouble = [];
 // A window that reports whatever the browser complains about.
 async function open(options = {}, base = plan.open) {
   const context = await browser.newContext({ baseURL: base, viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(20000);
+  context.setDefaultTimeout(60000);
   const page = await context.newPage();
   // Runs before the page, with the rights of the driver and not of the page.
   if (options.javaScriptEnabled !== false) {
