@@ -191,7 +191,7 @@ fn of_one_resource() -> Vec<Tool> {
                 &[
                     ("canonicalId", text("its id")),
                     ("changes", list(&json!({"type": "object"}), "the newest first, each with its `acts`")),
-                    ("note", json!({"type": ["string", "null"], "description": "what could not be looked into"})),
+                    ("note", text("what could not be looked into")),
                 ],
             ),
         },

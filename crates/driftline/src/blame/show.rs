@@ -107,8 +107,11 @@ impl Show for Told<'_> {
         struct All<'a> {
             schema: &'a str,
             canonical_id: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
             from: Option<jiff::Timestamp>,
+            #[serde(skip_serializing_if = "Option::is_none")]
             to: Option<jiff::Timestamp>,
+            #[serde(skip_serializing_if = "Option::is_none")]
             note: Option<&'a str>,
             changes: Vec<JsonTurn<'a>>,
         }

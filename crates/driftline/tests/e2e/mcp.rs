@@ -73,7 +73,8 @@ fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
         assert_eq!(content(3)["resources"][0]["changes"][0]["path"], "/timeout");
         assert_eq!(content(4)["resources"][0]["changes"][0]["path"], "/ingressRuleCount");
         assert!(!content(5)["events"].as_array().unwrap().is_empty());
-        assert!(content(10)["sources"].as_array().unwrap().len() >= 5);
+        assert_eq!(content(6)["changes"][0]["what"], "modified");
+        assert!(content(11)["sources"].as_array().unwrap().len() >= 5);
     }
 }
 

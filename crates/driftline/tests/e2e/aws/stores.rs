@@ -63,7 +63,7 @@ fn a_secret_on_its_way_to_a_bucket_needs_a_key_that_everyone_has() {
     let text = json!({
         "schema": "driftline.observation/v1", "source": "inventory/prod", "takenAt": "2026-06-29T10:00:00Z", "coverage": "complete",
         "resources": [{"canonicalId": "arn:aws:lambda:us-east-1:123456789012:function:f", "resourceType": "AWS::Lambda::Function",
-            "account": "123456789012", "region": "us-east-1", "snapshot": {"environment": {"PASSWORD": "hunter2"}}}]});
+            "account": "123456789012", "region": "us-east-1", "snapshot": {"environment": {"variables": {"PASSWORD": "hunter2"}}}}]});
     std::fs::write(&path, text.to_string()).unwrap();
     let observe = ["--store", &store, "observe", "file", path.to_str().unwrap()];
     let refused = cloud.run(observe);
