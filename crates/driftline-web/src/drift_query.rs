@@ -16,7 +16,7 @@ use crate::model::Finding;
 use crate::words::STATUSES;
 
 /// How many rows a part has unless asked otherwise, and at most.
-pub const USUAL_LIMIT: usize = 50;
+pub const USUAL_LIMIT: usize = 40;
 pub const MOST_LIMIT: usize = 500;
 /// The longest text that is looked for, and the most values of one filter.
 const LONGEST: usize = 2_048;
