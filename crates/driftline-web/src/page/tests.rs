@@ -11,7 +11,7 @@ use markup5ever_rcdom::{Handle, NodeData, RcDom};
 
 use super::sample::{Sample, context};
 use crate::context::View;
-use crate::drift_query::{DriftQuery, Facets};
+use crate::drift_query::{DriftQuery, Facets, USUAL_LIMIT};
 
 /// Texts that mean harm, or that merely happen.
 const NASTY: [&str; 14] = [
@@ -176,7 +176,7 @@ fn the_first_page_of_thousands_of_findings_weighs_less_than_a_hundred_kilobytes(
     let drift = super::drift(&context(View::Drift, "/drift"), &snapshot, &query, &sheet);
     let overview = super::overview(&context(View::Overview, "/"), &snapshot);
     let beside = include_str!("../../assets/style.css").len() + include_str!("../../assets/script.js").len();
-    assert_eq!(sheet.rows.len(), 50);
+    assert_eq!(sheet.rows.len(), USUAL_LIMIT);
     for (name, page) in [("drift", drift), ("overview", overview)] {
         let weight = page.len() + beside;
         assert!(weight < 100_000, "{name} weighs {weight} bytes");
