@@ -8,8 +8,8 @@ use super::diff::side_by_side;
 use super::findings::{accept_fields, cannot_accept, change};
 use super::frame::document;
 use super::words::{
-    breakable, can_be_accepted, class, count, level, more, number, resource_link, shown, shown_long, status,
-    status_word, table, when,
+    breakable, can_be_accepted, class, count, level, more, number, prose, resource_link, sentence, shown, shown_long,
+    status, status_word, table, when,
 };
 use crate::context::Context;
 use crate::model::{Blame, Change, Claim, Event, Excused, Neighbour, Resource, View};
@@ -241,7 +241,7 @@ fn changed_by(context: &Context<'_>, blame: &Blame) -> Markup {
                 }))
                 (more(blame.acts.len(), ROWS, "acts"))
             }
-            @if let Some(note) = &blame.note { p.why { (shown_long(note)) } }
+            @if let Some(note) = &blame.note { p.why { (prose(&sentence(note))) } }
         }
     }
 }

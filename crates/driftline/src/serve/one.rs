@@ -104,6 +104,14 @@ fn views(open: &Open, judged: Option<&Judged>, id: &str) -> CommandResult<Vec<Vi
             told.push(view(open, judged, pair, &key, finding, now)?);
         }
     }
+    // What is wrong with it first, whoever says so.
+    let order = |status: Status| match status {
+        Status::Drifted => 0,
+        Status::Unknown => 1,
+        Status::NotChecked => 2,
+        Status::InSync => 3,
+    };
+    told.sort_by_key(|view| order(view.status));
     Ok(told)
 }
 

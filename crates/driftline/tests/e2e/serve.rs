@@ -392,3 +392,41 @@ fn schemathesis_finds_no_answer_that_the_document_does_not_tell_of() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 }
+
+#[test]
+fn the_page_of_a_resource_says_who_changed_it_or_what_is_not_known() {
+    let sandbox = Sandbox::new();
+    let arn = "arn:aws:lambda:us-east-1:123456789012:function:checkout";
+    let place = "aws/123456789012/us-east-1";
+    for (minute, timeout) in [(0, 3), (60, 30)] {
+        let function = thing_at("AWS::Lambda::Function", place, arn, json!({"timeout": timeout}));
+        sandbox.observe(&observation_of("inventory", minute, json!("complete"), &[function])).succeeded();
+        if minute == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    let served = Served::start(&sandbox, &[]);
+    let path = format!("/api/v1/resource?id={arn}");
+    let blame = served.get(&path).json()["blame"].clone();
+    assert_eq!(blame["acts"], json!([]));
+    assert!(blame["note"].as_str().unwrap().contains("driftline observe cloudtrail"), "{blame}");
+    assert!(served.get(&format!("/resource?id={arn}")).body.contains("Nobody is on record"));
+    drop(served);
+
+    let event = json!({
+        "eventVersion": "1.11", "eventID": "00000000-0000-4000-8000-000000000001",
+        "eventTime": crate::support::minute(30), "eventName": "UpdateFunctionConfiguration20150331v2",
+        "eventSource": "lambda.amazonaws.com", "awsRegion": "us-east-1", "recipientAccountId": "123456789012",
+        "readOnly": false, "managementEvent": true, "sourceIPAddress": "192.0.2.7", "userAgent": "aws-cli/2.15.0",
+        "userIdentity": {"type": "IAMUser", "arn": "arn:aws:iam::123456789012:user/alice", "accountId": "123456789012"},
+        "requestParameters": {"functionName": "checkout"},
+    });
+    let file = sandbox.write("trail.json", json!({"Records": [event]}).to_string());
+    sandbox.run(["observe", "cloudtrail", file.to_str().unwrap()]).succeeded();
+    let served = Served::start(&sandbox, &[]);
+    let act = served.get(&path).json()["blame"]["acts"][0].clone();
+    assert!(act["who"].as_str().unwrap().contains("alice"), "{act}");
+    assert_eq!((&act["certainty"], &act["address"]), (&json!("certain"), &json!("192.0.2.7")), "{act}");
+    let page = served.get(&format!("/resource?id={arn}")).body;
+    assert!(page.contains("alice") && page.contains("UpdateFunctionConfiguration"), "{page}");
+}
