@@ -1,6 +1,6 @@
 //! cloudtrail: what was done in an account, asked of `LookupEvents` or read from a trail's files in S3.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use driftline_core::{Outcome, Span};
 use driftline_sources::cloudtrail::{Asked, Known, Trail, Whose, is_log};
@@ -141,11 +141,12 @@ const MOST_PREFIXES: usize = 10_000;
 const MOST_FILES: usize = 1_000_000;
 const SIDE_BY_SIDE: usize = 16;
 
-/// The files of a trail beneath a prefix of a bucket, and the places whose days were listed whole.
+/// The files of a trail beneath a prefix of a bucket, and the places whose days were listed whole, with the first day
+/// that has a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     pub objects: Vec<Object>,
-    pub places: BTreeSet<Whose>,
+    pub places: BTreeMap<Whose, Option<Timestamp>>,
 }
 
 /// Finds the log files of a span. A trail writes `AWSLogs/<account>/CloudTrail/<region>/<year>/<month>/<day>/`, with an
@@ -163,11 +164,16 @@ pub async fn files(
     while let Some(prefix) = prefixes.pop() {
         match Level::of(&prefix) {
             Level::Region(whose) => {
+                let mut first = None;
                 for day in days(span_of(&whose)) {
                     let found = bucket.list(&format!("{prefix}{day}/"), false, MOST_FILES).await?;
+                    if first.is_none() && !found.objects.is_empty() {
+                        first = midnight(&day);
+                    }
                     files.objects.extend(found.objects);
                 }
-                files.places.insert(whose);
+                // Of the time before its first file a trail says nothing: it was not there yet, or its files are gone.
+                files.places.insert(whose, first);
             }
             // Part of a place's files: all of them are read, and nothing is said of the rest.
             Level::Within => files.objects.extend(bucket.list(&prefix, false, MOST_FILES).await?.objects),
@@ -246,19 +252,25 @@ fn days(span: Span) -> Vec<String> {
     first.series(1.day()).take_while(|day| *day <= last).map(|day| day.strftime("%Y/%m/%d").to_string()).collect()
 }
 
+/// The beginning of a day that a trail names.
+fn midnight(day: &str) -> Option<Timestamp> {
+    let date = jiff::civil::Date::strptime("%Y/%m/%d", day).ok()?;
+    Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+}
+
 /// What each place is known to have, after its files were read: whole if all of them could be.
 pub fn known(
-    places: &BTreeSet<Whose>,
+    places: &BTreeMap<Whose, Option<Timestamp>>,
     span_of: impl Fn(&Whose) -> Span,
     now: Timestamp,
     cut: Option<&str>,
 ) -> BTreeMap<Whose, Known> {
-    let one = |whose: &Whose| {
+    let one = |(whose, first): (&Whose, &Option<Timestamp>)| {
         let span = span_of(whose);
+        let until = span.to.min(earlier(now, LAG));
+        let span = first.map(|first| Span { from: span.from.max(first), to: until }).filter(|it| it.from < it.to);
         let known = match cut {
-            None => {
-                Known { outcome: Outcome::Complete, spans: vec![Span { to: span.to.min(earlier(now, LAG)), ..span }] }
-            }
+            None => Known { outcome: Outcome::Complete, spans: span.into_iter().collect() },
             Some(reason) => Known { outcome: Outcome::Partial { reason: reason.to_owned() }, spans: Vec::new() },
         };
         (whose.clone(), known)

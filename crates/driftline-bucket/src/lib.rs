@@ -103,13 +103,14 @@ fn s3(address: &Address, runtime: &Handle) -> Result<AmazonS3Builder, BucketErro
     let loaded = receiver.recv().unwrap_or_else(|_| Err(lost()));
     let chain = loaded.map_err(|source| BucketError::Aws { url: address.to_string(), source: Box::new(source) })?;
     let endpoint = chain.endpoint("s3");
-    let own = !endpoint.contains("amazonaws.com");
+    let own = endpoint != format!("https://s3.{}.amazonaws.com", chain.region());
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(&address.bucket)
         .with_region(chain.region())
         .with_client_options(client(endpoint.starts_with("http://")))
         .with_retry(retries());
-    // AWS's own addresses have the bucket in their name; a server of one's own has it in the path.
+    // The usual address has the bucket in its name. Any other, be it FIPS, PrivateLink or a server of one's own, is
+    // taken as it is, with the bucket in the path.
     if own {
         builder = builder.with_endpoint(endpoint).with_virtual_hosted_style_request(false);
     }

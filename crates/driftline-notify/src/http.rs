@@ -84,7 +84,10 @@ impl Answer {
     /// What its status means.
     pub fn accepted(self, now: Option<Timestamp>) -> Result<Self, Failure> {
         let why = || {
-            let text = clean(String::from_utf8_lossy(&self.body).trim(), 200);
+            // Only code words such as `no_service`: many servers repeat what they were sent, and this is logged.
+            let text = String::from_utf8_lossy(&self.body).trim().to_owned();
+            let is_code = text.len() <= 60 && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            let text = if is_code { text } else { String::new() };
             let colon = if text.is_empty() { "" } else { ": " };
             format!("answered with status {}{colon}{text}", self.status)
         };

@@ -119,12 +119,15 @@ impl Journal {
                 file.sync_all()?;
                 #[expect(clippy::disallowed_methods, reason = "a journal is replaced whole; nothing of a store is")]
                 std::fs::rename(&beside, &self.path)?;
-                sync_folder(&self.path)?;
                 Ok((file, bytes.len() as u64))
             });
         let (file, length) = whole.map_err(|source| self.io("replace", source))?;
+        // From here on the new file is the journal, whatever follows; the old one has no name any more.
         (self.file, self.length) = (file, length);
-        Ok(())
+        sync_folder(&self.path).map_err(|source| {
+            self.broken = true;
+            self.io("replace", source)
+        })
     }
 
     fn cut(&mut self) -> io::Result<()> {

@@ -182,7 +182,14 @@ impl Outbox {
     pub fn next(&self, channel: &str, now: Timestamp) -> Next {
         let mut soonest: Option<Timestamp> = None;
         let mut waiting: Vec<&str> = Vec::new();
+        let mut earlier = false;
         for (number, pending) in self.state.pending.iter().filter(|(_, one)| one.message.channel == channel) {
+            // A digest speaks of many things: it waits for what was said before, and what comes after waits for it.
+            let digest = pending.message.thread.is_none();
+            if digest && earlier {
+                break;
+            }
+            earlier = true;
             // What is said of one thing stays in order.
             if let Some(thread) = &pending.message.thread {
                 if waiting.contains(&thread.as_str()) {
@@ -191,7 +198,12 @@ impl Outbox {
                 waiting.push(thread);
             }
             match pending.next {
-                Some(next) if next > now => soonest = Some(soonest.map_or(next, |known| known.min(next))),
+                Some(next) if next > now => {
+                    soonest = Some(soonest.map_or(next, |known| known.min(next)));
+                    if digest {
+                        break;
+                    }
+                }
                 _ => return Next::Now(*number),
             }
         }
@@ -201,7 +213,10 @@ impl Outbox {
     fn write(&mut self, record: Record) -> Result<(), JournalError> {
         self.journal.append(&record)?;
         self.state.apply(record);
-        self.compact_if_due()
+        // The record is there. That there was no room for tidying up is no reason to disbelieve it; a journal that broke
+        // over it says so at the next record.
+        let _ = self.compact_if_due();
+        Ok(())
     }
 
     fn compact_if_due(&mut self) -> Result<(), JournalError> {

@@ -157,15 +157,16 @@ pub fn clean(text: &str, most: usize) -> String {
             || matches!(char, '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
             || matches!(char, '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
     };
-    let mut out = String::new();
-    for (count, char) in text.chars().enumerate() {
-        if count == most {
-            out.push('…');
-            break;
-        }
+    // Counted as it is sent: channels refuse what is longer, and an escape is longer than what it stands for.
+    let mut out: Vec<char> = Vec::new();
+    for char in text.chars().take(most + 1) {
         if hidden(char) { out.extend(char.escape_unicode()) } else { out.push(char) }
     }
-    out
+    if out.len() > most {
+        out.truncate(most.saturating_sub(1));
+        out.push('…');
+    }
+    out.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -174,8 +175,9 @@ mod tests {
 
     #[test]
     fn nothing_hidden_reaches_a_reader_and_everything_ends() {
-        assert_eq!(clean("a\nb\u{202e}c", 10), "a\\u{a}b\\u{202e}c");
-        assert_eq!(clean("aaaa", 3), "aaa…");
+        assert_eq!(clean("a\nb\u{202e}c", 20), "a\\u{a}b\\u{202e}c");
+        assert_eq!(clean("aaaa", 3), "aa…");
+        assert_eq!(clean(&"\u{202e}".repeat(400), 150).chars().count(), 150);
         assert_eq!(clean("aaa", 3), "aaa");
     }
 }

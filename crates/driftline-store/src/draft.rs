@@ -406,6 +406,8 @@ impl Draft<'_> {
             if head.number != parent.number {
                 checker(&head)?;
                 same_nature(header, &head)?;
+                // Retention may have dropped what we compared with; what changed since then cannot be told.
+                store.catalog.version(&stream, parent.number)?;
                 // Someone else committed to this stream meanwhile: what we saw is now compared with that.
                 let theirs = store.fold(&stream, parent.number, head.number)?;
                 let theirs = theirs.into_iter().map(|(key, (row, _))| (key, row)).collect();

@@ -202,6 +202,10 @@ impl Store {
                     collected.files_waiting += 1;
                     continue;
                 }
+                // Equal coverage is one file: a commit that is under way may just have found this one and named it.
+                if folder == COVERAGE && self.is_named_by_now(&listed.path)? {
+                    continue;
+                }
                 self.location.delete(&listed.path)?;
                 collected.files_deleted += 1;
                 collected.bytes_deleted += listed.size;
@@ -209,6 +213,14 @@ impl Store {
         }
         self.sweep_staged(before, collected);
         Ok(())
+    }
+
+    /// Whether a version names this coverage, those included that came since this began.
+    fn is_named_by_now(&self, path: &str) -> Result<bool, StoreError> {
+        let mut latest = Store { location: self.location.clone(), catalog: self.catalog.clone(), tuning: self.tuning };
+        latest.refresh()?;
+        let mut versions = latest.catalog.streams.values().flat_map(crate::catalog::Stream::versions);
+        Ok(versions.any(|version| coverage_path(&version.coverage) == path))
     }
 
     /// Files that were needed until after a time: whoever had read the log by then may still open them, however old

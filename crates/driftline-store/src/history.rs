@@ -98,13 +98,18 @@ impl Store {
                         Some(Op::Seen) => What::SeenAgain,
                         Some(Op::Base) | None => continue,
                     };
-                    events.push(Event {
+                    let event = |what| Event {
                         stream: stream.clone(),
-                        key: row.key,
+                        key: row.key.clone(),
                         version: version.number,
                         at: version.taken_at,
                         what,
-                    });
+                    };
+                    events.push(event(what));
+                    // Where history begins now that older versions are dropped, nobody may have looked.
+                    if is_base && !row.is_seen {
+                        events.push(event(What::Unseen));
+                    }
                 }
             }
         }

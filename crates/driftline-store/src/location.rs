@@ -145,9 +145,8 @@ impl Location {
                         .iter()
                         .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
                 };
-                if let Some(other) = location.list("")?.iter().find(|listed| !ours(&listed.path)) {
-                    let reason =
-                        format!("other things are beneath it, `{}` for one, and no `{LOG_FOLDER}`", other.path);
+                if let Some(other) = location.find(|path| !ours(path))? {
+                    let reason = format!("other things are beneath it, `{other}` for one, and no `{LOG_FOLDER}`");
                     return Err(StoreError::NotAStore { location: bucket.url, reason });
                 }
                 Ok(location)
@@ -172,6 +171,11 @@ impl Location {
             place: Place::Bucket(bucket.clone()),
             cache: bucket.cache.as_deref().map(|folder| Arc::new(Cache::new(folder))),
         }
+    }
+
+    /// The same place, asked for everything anew.
+    pub(crate) fn without_copies(&self) -> Self {
+        Self { cache: None, ..self.clone() }
     }
 
     pub fn place(&self) -> &Place {
@@ -310,6 +314,22 @@ impl Location {
             self.persist(list).map_err(|source| StoreError::Io { action: "list", path: prefix.to_owned(), source })?;
         listed.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(listed)
+    }
+
+    /// The first file of that kind; the rest is not even listed.
+    fn find(&self, wanted: impl Fn(&str) -> bool) -> Result<Option<String>, StoreError> {
+        let look = || {
+            self.wait(async {
+                let mut all = self.store.list(None);
+                while let Some(meta) = all.try_next().await? {
+                    if wanted(meta.location.as_ref()) {
+                        return Ok(Some(meta.location.to_string()));
+                    }
+                }
+                Ok(None)
+            })
+        };
+        self.persist(look).map_err(|source| StoreError::Io { action: "list", path: String::new(), source })
     }
 
     /// Deleting what is not there is fine: someone else was quicker.

@@ -26,6 +26,8 @@ const SNAPSHOTS: &str = "view/catalog";
 
 /// How often a commit starts over because others came first, before it gives up.
 const MAX_TRIES: u32 = 10_000;
+/// How often one record is put while nobody holds its number.
+const RECORD_TRIES: u32 = 8;
 
 #[derive(Debug)]
 pub struct Store {
@@ -161,21 +163,33 @@ impl Store {
             let path = log::record_path(number);
             // Read back before it is there for all: a record that cannot be read would end the store.
             let record = log::decode(number, &bytes, &self.name())?;
-            let created = self.location.put_if_absent(&path, bytes.clone());
-            // Whether it was created is what the record itself says: a reply may be lost, or an error be told of
-            // something that came after it was there for all to see.
-            let ours =
-                matches!(created, Ok(true)) || self.location.get_if_present(&path)?.is_some_and(|found| found == bytes);
-            if !ours {
-                created?;
-            }
-            if ours {
+            if self.put_record(&path, &bytes)? {
                 self.catalog.apply(record)?;
                 self.snapshot_if_due();
                 return Ok(());
             }
         }
         Err(StoreError::Contended { tries: MAX_TRIES })
+    }
+
+    /// Whether this record came to be the one with its number.
+    fn put_record(&self, path: &str, bytes: &[u8]) -> Result<bool, StoreError> {
+        for tried in 1..=RECORD_TRIES {
+            let created = self.location.put_if_absent(path, bytes.to_vec());
+            if matches!(created, Ok(true)) {
+                return Ok(true);
+            }
+            // Whether it was created is what the record itself says: a reply may be lost, or an error be told of
+            // something that came after it was there for all to see.
+            if let Some(found) = self.location.get_if_present(path)? {
+                return Ok(found == bytes);
+            }
+            // "It is there", and it is not: two requests met, one of them perhaps our own of before, still on its way. The
+            // same bytes again, so that it is one record whichever of them arrives.
+            created?;
+            pause(tried);
+        }
+        Err(StoreError::Contended { tries: RECORD_TRIES })
     }
 
     pub fn set_baseline(
@@ -240,7 +254,8 @@ impl Store {
 
     /// Deletes files of ours that no record came to refer to. If that is not certain they stay, and `gc` sees to them.
     pub(crate) fn take_back<'a>(&mut self, files: impl Iterator<Item = &'a FileRef>) {
-        if self.refresh().is_ok() {
+        // From afar a request that failed may still arrive, and then its files are needed.
+        if !self.location.is_far() && self.refresh().is_ok() {
             self.discard(files);
         }
     }

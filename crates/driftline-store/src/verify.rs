@@ -27,6 +27,12 @@ pub struct Verified {
 impl Store {
     /// Re-reads every file of the store and recomputes every hash; the first thing that is wrong is the error.
     pub fn verify(&self) -> Result<Verified, StoreError> {
+        // Copies on this machine say nothing of what is there.
+        let location = self.location.without_copies();
+        Store { location, catalog: self.catalog.clone(), tuning: self.tuning }.verify_all()
+    }
+
+    fn verify_all(&self) -> Result<Verified, StoreError> {
         let mut verified = Verified::default();
         let catalog = replay(&self.location, &self.name(), &mut verified)?;
         let mut named = BTreeSet::new();

@@ -179,6 +179,14 @@
       if (isBusy()) say("Something new was observed.", true);
       else renew(false);
     });
+    events.addEventListener("error", () => {
+      // The browser tries again by itself, unless the answer was a refusal.
+      if (events?.readyState !== EventSource.CLOSED) return;
+      rest();
+      live.dataset.stopped = "yes";
+      say("Not connected: this page may be out of date.", false);
+      setTimeout(listen, 15000);
+    });
     events.addEventListener("bye", () => {
       live.dataset.stopped = "yes";
       say("The server was stopped; this page stays as it is.", false);

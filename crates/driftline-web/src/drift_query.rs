@@ -298,10 +298,11 @@ impl DriftQuery {
                 let start = position(id).map_or(*place, |at| at + 1);
                 (start, start.saturating_add(self.limit))
             }
-            Cursor::Before { id, place } => {
-                let end = position(id).unwrap_or(*place).min(total);
-                (end.saturating_sub(self.limit), end)
-            }
+            Cursor::Before { id, place } => match position(id).unwrap_or(*place).min(total) {
+                // Nothing is before it any more: the first rows there are.
+                0 => (0, self.limit),
+                end => (end.saturating_sub(self.limit), end),
+            },
         };
         if start >= total {
             // What followed is gone: the last rows there are.

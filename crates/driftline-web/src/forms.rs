@@ -10,7 +10,7 @@ use axum::{Extension, response::IntoResponse};
 
 use crate::access::{COOKIE, Proof, Visitor};
 use crate::context::{AcceptForm, Problem, View};
-use crate::guard::{check_writer, form_of, is_browser, is_from_us, is_secure, penalty, redirect};
+use crate::guard::{busy, check_writer, form_of, is_browser, is_from_us, is_secure, penalty, redirect};
 use crate::live::off_the_runtime;
 use crate::model::{Acceptance, Accepted};
 use crate::page;
@@ -89,7 +89,9 @@ pub(crate) async fn sign_in(
     let next = field(&bytes, "next");
     let next = local(&next, "/");
     let Some((cookie, _)) = server.options.access.sign_in(field(&bytes, "token").trim(), server.now()) else {
-        penalty(&server).await;
+        if !penalty(&server).await {
+            return server.refuse(&asking, &busy(), Form::Page);
+        }
         let page = page::sign_in(&asking.context(&server, ""), Some("That is not one of this server's tokens."), next);
         return plain(StatusCode::UNAUTHORIZED, HTML, page);
     };
@@ -154,8 +156,11 @@ pub(crate) async fn accept(
         "/drift".clone_into(&mut form.back);
     }
     // Whoever sends the form with a token of their own is no browser that was led here.
-    let ours = is_from_us(&parts.headers)
-        && (visitor.proof == Proof::Bearer || server.options.access.is_ours(&visitor, &csrf));
+    if !is_from_us(&parts.headers) {
+        // Nothing of theirs is offered again: a page of ours with their words in it would be from us.
+        return server.refuse(&asking, &foreign(), Form::Page);
+    }
+    let ours = visitor.proof == Proof::Bearer || server.options.access.is_ours(&visitor, &csrf);
     let done = match check_writer(&server, &visitor) {
         Err(problem) => Err(problem),
         Ok(()) if !ours => Err(foreign()),
@@ -220,7 +225,13 @@ async fn take(server: &Arc<Server>, mut acceptance: Acceptance) -> Result<Accept
     acceptance.findings.dedup();
     check(&acceptance)?;
     let answers = server.answers.clone();
-    let accepted = off_the_runtime(move || answers.accept(&acceptance)).await;
+    let turn = server.accepting.clone().acquire_owned().await;
+    let accepted = off_the_runtime(move || {
+        // Held until it is done, whether or not anybody still waits for it.
+        let _turn = turn;
+        answers.accept(&acceptance)
+    })
+    .await;
     let accepted = accepted.map_err(|refusal| problem(refusal, Form::Json))?;
     server.live.bring(&accepted.revision, SHOWN).await;
     Ok(accepted)

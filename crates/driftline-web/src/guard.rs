@@ -86,7 +86,7 @@ async fn admit(server: &Arc<Server>, mut request: Request, next: Next) -> Respon
     let visitor = access.visitor(request.headers(), server.now());
     let asking = Asking::new(server, &visitor, request.headers(), &uri, View::Other);
     let no = |problem: Problem| server.refuse(&asking, &problem, form);
-    let Ok(_slot) = server.slots.try_acquire() else {
+    let Ok(slot) = server.slots.try_acquire() else {
         return no(Problem::new(503, "Busy", "too many requests are being worked on").hint("try again in a moment"));
     };
     if uri.path_and_query().is_some_and(|text| text.as_str().len() > LONGEST) {
@@ -99,7 +99,11 @@ async fn admit(server: &Arc<Server>, mut request: Request, next: Next) -> Respon
             .hint(format!("start it with --host {host} if that is its name")));
     }
     if visitor.refused {
-        penalty(server).await;
+        // Whoever guesses must not take the place of those who know.
+        drop(slot);
+        if !penalty(server).await {
+            return no(busy());
+        }
         return no(Problem::new(401, "Who are you?", "the token that was given is not one of this server's")
             .hint("give it as `Authorization: Bearer TOKEN`"));
     }
@@ -132,10 +136,18 @@ pub(crate) fn redirect(to: &str) -> Response<Body> {
 }
 
 /// Whoever guesses waits, one after the other; whoever knows does not.
-pub(crate) async fn penalty(server: &Server) {
+/// Not even that many may wait: `false` says that somebody is one too many.
+pub(crate) async fn penalty(server: &Server) -> bool {
+    let Ok(_waiting) = server.guessing.try_acquire() else { return false };
     if let Ok(_turn) = server.guesses.acquire().await {
         tokio::time::sleep(PENALTY).await;
     }
+    true
+}
+
+pub(crate) fn busy() -> Problem {
+    Problem::new(429, "Too many wrong tokens", "too many wrong tokens are being answered")
+        .hint("wait a moment, and look for programs that still use an old token")
 }
 
 /// A name that we do not have is how a foreign page would reach a server on this machine.

@@ -224,7 +224,11 @@ pub struct Resource {
     pub claims: Vec<Claim>,
     /// The life of it, newest first.
     pub life: Vec<Event>,
+    pub life_left_out: u64,
     pub neighbours: Vec<Neighbour>,
+    pub neighbours_left_out: u64,
+    /// Why its neighbours are not known, or not all.
+    pub neighbours_note: Option<String>,
     /// Who changed it, as far as anybody recorded.
     pub blame: Option<Blame>,
 }

@@ -30,6 +30,8 @@ const REQUESTS: usize = 256;
 const LISTENERS: usize = 128;
 /// How many answers are computed at once; whoever waits for the same one finds it made.
 const AT_ONCE: usize = 2;
+/// How many wrong tokens wait for their answer; more are told so at once.
+const GUESSING: usize = 32;
 
 /// What a server is told by whoever starts it.
 #[derive(Clone)]
@@ -56,12 +58,16 @@ pub(crate) struct Server {
     pub live: Arc<Live>,
     pub metrics: Metrics,
     cache: Cache,
-    cheap: Semaphore,
-    dear: Semaphore,
+    cheap: Arc<Semaphore>,
+    dear: Arc<Semaphore>,
     pub slots: Semaphore,
     pub listeners: Arc<Semaphore>,
     /// Wrong tokens are answered one after the other.
     pub guesses: Semaphore,
+    /// How many of those may wait.
+    pub guessing: Semaphore,
+    /// One accepts after the other.
+    pub accepting: Arc<Semaphore>,
     pub stop: watch::Receiver<bool>,
 }
 
@@ -80,11 +86,13 @@ impl Server {
             options,
             metrics: Metrics::default(),
             cache: Cache::default(),
-            cheap: Semaphore::new(AT_ONCE),
-            dear: Semaphore::new(AT_ONCE),
+            cheap: Arc::new(Semaphore::new(AT_ONCE)),
+            dear: Arc::new(Semaphore::new(AT_ONCE)),
+            accepting: Arc::new(Semaphore::new(1)),
             slots: Semaphore::new(REQUESTS),
             listeners: Arc::new(Semaphore::new(LISTENERS)),
             guesses: Semaphore::new(1),
+            guessing: Semaphore::new(GUESSING),
             stop,
         })
     }
@@ -140,13 +148,15 @@ impl Server {
             return Ok(found);
         }
         let turn = if question.is_dear() { &self.dear } else { &self.cheap };
-        let _turn = turn.acquire().await.map_err(|_| failed("the server is stopping"))?;
+        let turn = turn.clone().acquire_owned().await.map_err(|_| failed("the server is stopping"))?;
         if let Some(found) = self.cache.get(&edition.tag, &key) {
             return Ok(found);
         }
         let server = self.clone();
         let of = edition.clone();
-        let rendered = off_the_runtime(move || {
+        off_the_runtime(move || {
+            // It ends with the work, and not with whoever waits for it: they may have gone.
+            let _turn = turn;
             let rendered = match form {
                 Form::Json => Rendered::new(JSON, question.json(&of, server.answers.as_ref())?),
                 Form::Page => {
@@ -156,11 +166,11 @@ impl Server {
             };
             // Here, where it may take its time.
             rendered.zipped();
-            Ok(Arc::new(rendered))
+            let rendered = Arc::new(rendered);
+            server.cache.put(&of.tag, key, rendered.clone());
+            Ok(rendered)
         })
-        .await?;
-        self.cache.put(&edition.tag, key, rendered.clone());
-        Ok(rendered)
+        .await
     }
 
     /// Says no, and what to do next.

@@ -120,9 +120,12 @@ mod reading {
         if read.is_empty() {
             return Err(about(CommandError::new("there is no such object, and nothing beneath it")));
         }
+        let mut left = LARGEST;
         let text = |(key, bytes): (String, Vec<u8>)| {
             let name = format!("s3://{}/{key}", parsed.bucket);
-            let bytes = unpacked(bytes, LARGEST).map_err(|why| CommandError::new(format!("`{name}`: {why}")))?;
+            let bytes = unpacked(bytes, left).map_err(|why| CommandError::new(format!("`{name}`: {why}")))?;
+            // All of them are held at once, so the bound is of all.
+            left = left.saturating_sub(bytes.len() as u64);
             Ok(Text { name, bytes })
         };
         read.into_iter().map(text).collect()
@@ -204,7 +207,7 @@ mod reading {
                 }
             })
             .await;
-            for whose in &files.places {
+            for whose in files.places.keys() {
                 trail.looked_at(whose.clone());
             }
             let known = cloudtrail::known(&files.places, span_of, now, cut.as_deref());

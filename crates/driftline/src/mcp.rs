@@ -219,13 +219,17 @@ mod with_mcp {
             let json = std::mem::take(&mut *caught.json.lock().unwrap_or_else(PoisonError::into_inner));
             let mut answer: Json =
                 serde_json::from_slice(&json).map_err(|error| CommandError::because("there is no answer", &error))?;
-            if let Some(page) = page {
+            if let Some(page) = &page {
                 page.turn(&mut answer)?;
             }
             if let Some(events) = answer.get_mut("events").and_then(Json::as_array_mut) {
                 events.reverse();
             }
-            Ok(finish(answer, &caught))
+            let mut answer = finish(answer, &caught);
+            if let Some(page) = page {
+                page.point_on(&mut answer);
+            }
+            Ok(answer)
         }
     }
 
@@ -279,18 +283,24 @@ mod with_mcp {
             kept.sort_by_key(|one| Reverse(severity(one)));
             let total = kept.len();
             let page: Vec<Json> = kept.into_iter().skip(self.from).take(self.limit).map(shortened).collect();
-            let next = self.from + page.len();
             *resources = page;
             answer["total"] = total.into();
-            if next < total {
-                answer["nextCursor"] = format!("{}-{next}", self.revision).into();
-            }
             if let Some(members) = answer.as_object_mut() {
                 // These are about the whole store; other tools tell them.
                 members.remove("sources");
                 members.remove("rules");
             }
             Ok(())
+        }
+    }
+
+    impl Paging {
+        /// Where the next page begins: after what is left of this one when it was cut to what an answer may be.
+        fn point_on(&self, answer: &mut Json) {
+            let next = self.from + answer["resources"].as_array().map_or(0, Vec::len);
+            if (next as u64) < answer["total"].as_u64().unwrap_or_default() {
+                answer["nextCursor"] = format!("{}-{next}", self.revision).into();
+            }
         }
     }
 

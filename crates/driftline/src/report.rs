@@ -124,7 +124,19 @@ pub(crate) fn shown(value: Option<&Value>) -> String {
     match value {
         None => "absent".into(),
         Some(value) if is_sealed(value) => "(sealed)".into(),
-        Some(value) => short(&value.to_json(), 120),
+        Some(value) => short(&without_digests(value).to_json(), 120),
+    }
+}
+
+/// A value in which every secret, however deep, only says that it is one.
+pub(crate) fn without_digests(value: &Value) -> Value {
+    match value {
+        value if is_sealed(value) => Value::String("(sealed)".into()),
+        Value::Array(items) => Value::Array(items.iter().map(without_digests).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, member)| (name.clone(), without_digests(member))).collect())
+        }
+        plain => plain.clone(),
     }
 }
 

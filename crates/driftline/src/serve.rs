@@ -51,8 +51,9 @@ mod with_web {
         })?;
         let address = listener.local_addr()?;
         let printer = settings.printer.clone();
-        if args.auth == Auth::None && !address.ip().is_loopback() {
-            printer.warn("whoever reaches this address may read everything, because of --auth none");
+        if args.auth == Auth::None && is_reached_from_elsewhere(args) {
+            let may = if args.read_only { "read" } else { "read and accept" };
+            printer.warn(&format!("whoever reaches this address may {may} everything, because of --auth none"));
         }
         let (stop, stopped) = stopper();
         stop_on_signals(stop)?;
@@ -70,6 +71,12 @@ mod with_web {
             .map_err(|error| CommandError::because("the server ended", &error))
     }
 
+    /// By its address, or through a proxy that knows it by a name.
+    fn is_reached_from_elsewhere(args: &ServeArgs) -> bool {
+        let local = |host: &String| host.eq_ignore_ascii_case("localhost");
+        !args.listen.ip().is_loopback() || !args.host.iter().all(local)
+    }
+
     fn access(args: &ServeArgs) -> CommandResult<Access> {
         let read_token = token("DRIFTLINE_TOKEN", args.token_file.as_deref())?;
         let write_token = token("DRIFTLINE_WRITE_TOKEN", args.write_token_file.as_deref())?;
@@ -78,14 +85,16 @@ mod with_web {
             return Err(CommandError::new("`--auth none` asks nobody for a token, and a token is given")
                 .hint("leave out one of the two"));
         }
-        if args.auth == Auth::Token && !args.listen.ip().is_loopback() && read_token.is_none() {
-            return Err(CommandError::new(format!(
-                "{} can be reached from elsewhere, and there is no token",
-                args.listen
-            ))
-            .hint("give a token for reading with --token-file FILE, or in DRIFTLINE_TOKEN")
-            .hint("listen on 127.0.0.1 if only this machine needs the page")
-            .hint("`--auth none` lets everybody in who reaches the address"));
+        if args.auth == Auth::Token && is_reached_from_elsewhere(args) && read_token.is_none() {
+            let what = match args.host.first() {
+                // A name of its own means that something stands before it that the world can reach.
+                Some(host) if args.listen.ip().is_loopback() => format!("`{host}`"),
+                _ => args.listen.to_string(),
+            };
+            return Err(CommandError::new(format!("{what} can be reached from elsewhere, and there is no token"))
+                .hint("give a token for reading with --token-file FILE, or in DRIFTLINE_TOKEN")
+                .hint("listen on 127.0.0.1 if only this machine needs the page")
+                .hint("`--auth none` lets everybody in who reaches the address"));
         }
         if read_token.is_some() && read_token == write_token {
             return Err(CommandError::new("the token for reading is the same as the one for writing")

@@ -77,6 +77,8 @@ pub(crate) fn from_logs(
         }
     }
     if let (true, Some(span)) = (whole, within) {
+        // Nobody can vouch for what has not happened yet.
+        let span = Span { to: span.to.min(settings.now), ..span };
         let vouched = |whose: &Whose| (whose.clone(), Known { outcome: Outcome::Complete, spans: vec![span] });
         known.extend(trail.places().map(vouched).collect::<Vec<_>>());
     }

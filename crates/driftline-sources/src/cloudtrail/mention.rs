@@ -128,6 +128,13 @@ fn is_resource_id(text: &str) -> bool {
 
 /// Something that could be a name: short, in one piece, and not a number.
 fn is_identifier(text: &str) -> bool {
+    // Of addresses only AWS's own: others may hold a password, or be one.
+    if let Some((_, rest)) = text.split_once("://") {
+        let host = rest.split('/').next().unwrap_or_default();
+        if !(host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn")) || host.contains('@') {
+            return false;
+        }
+    }
     let fits = |char: char| char.is_ascii_alphanumeric() || "._:/@+=,-#$~".contains(char);
     (1..=LONGEST).contains(&text.len())
         && text.chars().all(fits)

@@ -12,7 +12,7 @@ use super::words::{
     status, status_word, table, when,
 };
 use crate::context::Context;
-use crate::model::{Blame, Change, Claim, Event, Excused, Neighbour, Resource, View};
+use crate::model::{Blame, Change, Claim, Excused, Resource, View};
 
 /// How many rows each part has.
 const ROWS: usize = 100;
@@ -36,10 +36,10 @@ pub(super) fn resource(context: &Context<'_>, resource: &Resource) -> String {
                 section aria-labelledby="claims" { h2 #claims { "Who claims it" } (claims(&resource.claims)) }
                 section aria-labelledby="neighbours" {
                     h2 #neighbours { "Neighbours" }
-                    (neighbours(&resource.neighbours))
+                    (neighbours(resource))
                 }
             }
-            section aria-labelledby="life" { h2 #life { "Its life" } (life(context, &resource.life)) }
+            section aria-labelledby="life" { h2 #life { "Its life" } (life(context, resource)) }
         },
     )
 }
@@ -263,10 +263,15 @@ fn claims(claims: &[Claim]) -> Markup {
     }
 }
 
-fn neighbours(neighbours: &[Neighbour]) -> Markup {
+fn neighbours(resource: &Resource) -> Markup {
+    let neighbours = resource.neighbours.as_slice();
     html! {
-        @if neighbours.is_empty() { p { "No source knows of anything that leads to it or that it leads to." } }
-        @else {
+        @if let Some(note) = &resource.neighbours_note { p.why { (prose(&sentence(note))) } }
+        @if neighbours.is_empty() {
+            @if resource.neighbours_note.is_none() {
+                p { "No source knows of anything that leads to it or that it leads to." }
+            }
+        } @else {
             ul.neighbours {
                 @for one in neighbours.iter().take(ROWS) {
                     li {
@@ -281,12 +286,18 @@ fn neighbours(neighbours: &[Neighbour]) -> Markup {
                     }
                 }
             }
-            (more(neighbours.len(), ROWS, "neighbours"))
+            (more(neighbours.len() + left_out(resource.neighbours_left_out), ROWS, "neighbours"))
         }
     }
 }
 
-fn life(context: &Context<'_>, events: &[Event]) -> Markup {
+/// As a number of rows.
+fn left_out(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+fn life(context: &Context<'_>, resource: &Resource) -> Markup {
+    let events = resource.life.as_slice();
     html! {
         @if events.is_empty() { p { "No version has it." } }
         @else {
@@ -309,7 +320,7 @@ fn life(context: &Context<'_>, events: &[Event]) -> Markup {
                     }
                 }
             }
-            (more(events.len(), ROWS, "events"))
+            (more(events.len() + left_out(resource.life_left_out), ROWS, "events"))
         }
     }
 }

@@ -283,6 +283,9 @@ impl Sample<'_> {
                 excused_count: 2,
             }],
             neighbours: vec![neighbour("to", "same"), neighbour("from", "added")],
+            neighbours_left_out: 3,
+            neighbours_note: Some(self.text("the graph is larger than what is kept of it")),
+            life_left_out: 5,
             blame: Some(Blame {
                 from: Some(at("2026-06-28T09:00:00Z")),
                 to: Some(at("2026-06-29T09:00:00Z")),

@@ -210,7 +210,13 @@ fn act(event: &Event, names: &Names<'_>, turn: &Turn) -> Option<Act> {
     // A function's name, where functions are named, is nobody else's in its account and region.
     let unique = unique || (same_service && names.is_noun(member));
     let fits = fits(&event.name, names.noun, turn.what);
-    let certainty = match (event.error.is_some(), same_service, unique, by_noun || fits == Some(true)) {
+    // Clocks differ, so a little before and after is looked at; but what is outside may be of the change before.
+    let inside = turn.from.is_none_or(|from| from <= event.at) && event.at <= turn.to;
+    let does_it = match turn.what {
+        Turned::Modified => by_noun || fits == Some(true),
+        Turned::New | Turned::Deleted => fits == Some(true),
+    };
+    let certainty = match (event.error.is_some(), same_service, unique, does_it && inside) {
         (true, ..) => Certainty::Refused,
         (_, true, true, true) if fits != Some(false) => Certainty::Certain,
         (_, true, ..) if fits != Some(false) => Certainty::Likely,
@@ -254,10 +260,19 @@ fn fits(operation: &str, noun: &str, what: Turned) -> Option<bool> {
     const MAKES: [&str; 7] = ["Create", "Run", "Register", "Allocate", "Import", "Restore", "Copy"];
     const UNMAKES: [&str; 6] = ["Delete", "Terminate", "Deregister", "Release", "Remove", "ScheduleKeyDeletion"];
     let starts = |verbs: &[&str]| verbs.iter().any(|verb| operation.starts_with(verb));
+    // `DeleteRole` and not `DeleteRolePolicy`; `DeleteFunction20150331` and `RunInstances` are the noun, too.
+    let whole = |verbs: &[&str]| {
+        verbs.iter().filter_map(|verb| operation.strip_prefix(verb)).any(|rest| {
+            let rest = rest.split(|char: char| char.is_ascii_digit()).next().unwrap_or(rest);
+            let same = |text: &str| text.eq_ignore_ascii_case(noun);
+            same(rest) || rest.strip_suffix('s').is_some_and(same)
+        })
+    };
     match what {
-        Turned::New if starts(&MAKES) => Some(true),
+        Turned::New if whole(&MAKES) => Some(true),
         Turned::New if starts(&UNMAKES) => Some(false),
-        Turned::Deleted => Some(starts(&UNMAKES)),
+        Turned::Deleted if whole(&UNMAKES) || operation == "ScheduleKeyDeletion" => Some(true),
+        Turned::Deleted => (!starts(&UNMAKES)).then_some(false),
         // What makes or unmakes the whole of it does not change a part of it.
         Turned::Modified if !noun.is_empty() => {
             let whole = ["Create", "Delete"].iter().any(|verb| operation.strip_prefix(verb) == Some(noun));

@@ -186,7 +186,7 @@ pub(crate) fn sides(expected: Option<&Value>, actual: Option<&Value>) -> (String
     let side = |value: Option<&Value>| match value {
         None => "absent".to_owned(),
         Some(value) if is_sealed(value) => "(sealed)".to_owned(),
-        Some(value) => short(&value.to_json(), VALUE),
+        Some(value) => short(&super::without_digests(value).to_json(), VALUE),
     };
     match (expected, actual) {
         (Some(before), Some(after)) if is_sealed(before) && is_sealed(after) => {

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use driftline_core::BaselineName;
 use driftline_core::verdict::Status;
+use driftline_core::{BaselineName, RuleBook};
 use driftline_store::Store;
 use driftline_store::detect::{Drift, Finding, Pair, Question};
 use driftline_web::model::{
@@ -62,6 +62,8 @@ pub(super) struct Judged {
     /// Streams that it does not speak of: nothing in them can be judged.
     pub unpinned: Vec<Pair>,
     pub drift: Drift,
+    /// The rules it was judged by; what it excused names them by their place in it.
+    pub book: RuleBook,
 }
 
 impl Judged {
@@ -109,6 +111,7 @@ pub(super) struct Open {
     pub settings: Settings,
     pub store: Store,
     pub revision: String,
+    pub stamp: String,
 }
 
 impl Answering {
@@ -143,8 +146,10 @@ impl Answering {
         format!("{:x}.{:x}", modified.map_or(0, jiff::Timestamp::as_nanosecond), about.len())
     }
 
-    fn revision_of(&self, store: Option<&Store>) -> String {
-        let stamp = self.stamp();
+    /// The rules in force are part of it: a rule that expires makes another revision, like one that is edited.
+    fn revision_of(stamp: &str, settings: &Settings, store: Option<&Store>) -> String {
+        let expired = settings.config.rules.iter().filter(|rule| rule.has_expired(settings.now)).count();
+        let stamp = format!("{stamp}.{expired}");
         match store {
             None => format!("none-{stamp}"),
             Some(store) => {
@@ -155,20 +160,22 @@ impl Answering {
     }
 
     /// The store; nothing if there is none yet.
-    pub(super) fn open(&self) -> Result<(Settings, Option<Store>, String), Refusal> {
+    pub(super) fn open(&self) -> Result<(Settings, Option<Store>, String, String), Refusal> {
+        // Before the file is read: an edit in between then only means another look.
+        let stamp = self.stamp();
         let settings = self.settings()?;
         let store = settings.store_if_any().map_err(failed)?;
-        let revision = self.revision_of(store.as_ref());
-        Ok((settings, store, revision))
+        let revision = Self::revision_of(&stamp, &settings, store.as_ref());
+        Ok((settings, store, revision, stamp))
     }
 
     pub(super) fn opened(&self) -> Result<Open, Refusal> {
-        let (settings, store, revision) = self.open()?;
+        let (settings, store, revision, stamp) = self.open()?;
         let store = store.ok_or_else(|| {
             let error = CommandError::new("there is no store yet");
             refused(RefusalKind::NotYet, error.hint("`driftline observe file FILE` takes the first observation"))
         })?;
-        Ok(Open { settings, store, revision })
+        Ok(Open { settings, store, revision, stamp })
     }
 
     /// What is drifted, judged once for each revision; nothing without a baseline.
@@ -186,7 +193,8 @@ impl Answering {
         let (pinned, unpinned) = all.pairs.into_iter().partition(|pair| pair.expected.is_some());
         let question = Question { pairs: pinned, accepted: all.accepted };
         let drift = open.store.drift(&question, &open.settings.rules.book).map_err(failed)?;
-        let judged = Arc::new(Judged { revision: open.revision.clone(), name, question, unpinned, drift });
+        let (revision, book) = (open.revision.clone(), open.settings.rules.book.clone());
+        let judged = Arc::new(Judged { revision, name, question, unpinned, drift, book });
         *lock(&self.judged) = Some(judged.clone());
         Ok(Some(judged))
     }
@@ -229,6 +237,16 @@ impl Answering {
         }
         let at = Some(to).filter(|_| !newest);
         question(settings, store, Points { baseline, at, ..Points::default() }).map_err(bad)
+    }
+
+    /// What an answer about two points is kept under: `24h` is another point tomorrow, so the versions it means count.
+    fn key(&self, open: &Open, from: Option<&str>, to: Option<&str>) -> String {
+        let meant = match (from, to) {
+            (None, None) => None,
+            _ => self.points(open, from.unwrap_or("baseline:"), to.unwrap_or("now")).ok(),
+        };
+        let pairs = meant.map(|(question, _)| question.pairs);
+        format!("{} {from:?} {to:?} {pairs:?}", open.revision)
     }
 
     fn compare(&self, open: &Open, from: &str, to: &str) -> Result<Between, Refusal> {
@@ -278,7 +296,7 @@ impl Answering {
         let accepted = accepting(&open.store, &judged.question, &findings, None, &why).map_err(failed)?;
         let count = accepted.len();
         open.store.accept(&judged.name, &accepted, open.settings.now).map_err(failed)?;
-        Ok(Accepted { accepted: count, revision: self.revision_of(Some(&open.store)) })
+        Ok(Accepted { accepted: count, revision: Self::revision_of(&open.stamp, &open.settings, Some(&open.store)) })
     }
 }
 
@@ -314,6 +332,7 @@ impl Answers for Answering {
     fn revision(&self) -> Result<String, Refusal> {
         let mut watched = lock(&self.watched);
         watched.looks += 1;
+        let stamp = self.stamp();
         let settings = self.settings()?;
         let there = settings.store.folder().is_none_or(std::path::Path::exists);
         let fresh = watched.looks < LOOKS && there;
@@ -323,7 +342,7 @@ impl Answers for Answering {
             watched.looks = 0;
             watched.store = settings.store_if_any().map_err(failed)?;
         }
-        Ok(self.revision_of(watched.store.as_ref()))
+        Ok(Self::revision_of(&stamp, &settings, watched.store.as_ref()))
     }
 
     fn snapshot(&self) -> Result<Snapshot, Refusal> {
@@ -336,17 +355,19 @@ impl Answers for Answering {
 
     fn topology(&self, from: Option<&str>, to: Option<&str>) -> Result<Arc<Topology>, Refusal> {
         let open = self.opened()?;
-        let key = format!("{} {from:?} {to:?}", open.revision);
+        let key = self.key(&open, from, to);
         self.graphs.get_or(&key, || graph::topology(self, &open, from, to))
     }
 
     fn posture(&self) -> Result<Arc<Posture>, Refusal> {
         let open = self.opened()?;
-        self.compliance.get_or(&open.revision, || graph::posture(self, &open))
+        // Its course ends now, and begins so many days ago.
+        let day = open.settings.now.to_zoned(jiff::tz::TimeZone::UTC).date();
+        self.compliance.get_or(&format!("{} {day}", open.revision), || graph::posture(self, &open))
     }
 
     fn versions(&self) -> Result<Vec<SourceVersions>, Refusal> {
-        let (_, store, _) = self.open()?;
+        let (_, store, ..) = self.open()?;
         let Some(store) = store else { return Ok(Vec::new()) };
         let catalog = store.catalog();
         let told = catalog.streams().map(|(id, stream)| {
@@ -377,7 +398,7 @@ impl Answers for Answering {
 
     fn between(&self, from: &str, to: &str) -> Result<Arc<Between>, Refusal> {
         let open = self.opened()?;
-        let key = format!("{} {from:?} {to:?}", open.revision);
+        let key = self.key(&open, Some(from), Some(to));
         self.compared.get_or(&key, || self.compare(&open, from, to))
     }
 

@@ -130,14 +130,16 @@ fn encoded(text: &str) -> String {
 }
 
 /// What a resource leads to, and what leads to it.
-pub(super) fn neighbours(answering: &Answering, id: &str) -> Result<Vec<Neighbour>, Refusal> {
+pub(super) fn neighbours(answering: &Answering, id: &str) -> Result<(Vec<Neighbour>, Option<String>), Refusal> {
     let graph = answering.topology(None, None)?;
+    let note =
+        (graph.left_out > 0).then(|| "the graph is larger than what is kept of it; there may be more".to_owned());
     let kind = |id: &str| {
         let found = graph.nodes.iter().find(|node| node.canonical_id == id)?;
         Some(found.resource_type.clone()).filter(|kind| kind != "not observed")
     };
     let beside = graph.edges.iter().filter(|edge| edge.from == id || edge.to == id);
-    Ok(beside
+    let told = beside
         .map(|edge| {
             let (direction, other) = if edge.from == id { ("to", &edge.to) } else { ("from", &edge.from) };
             Neighbour {
@@ -148,7 +150,8 @@ pub(super) fn neighbours(answering: &Answering, id: &str) -> Result<Vec<Neighbou
                 state: edge.state,
             }
         })
-        .collect())
+        .collect();
+    Ok((told, note))
 }
 
 pub(super) fn posture(answering: &Answering, open: &Open) -> Result<Posture, Refusal> {

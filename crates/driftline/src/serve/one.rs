@@ -7,7 +7,7 @@ use driftline_core::verdict::Status;
 use driftline_core::{Outcome, ResourceKey, StreamId, Value};
 use driftline_store::detect::{Finding, Pair, expect};
 use driftline_store::history::{Event as Happened, What};
-use driftline_web::model::{Act, Blame, Claim, Event, Neighbour, Resource, View};
+use driftline_web::model::{Act, Blame, Claim, Event, Resource, View};
 use driftline_web::{Refusal, RefusalKind};
 
 use super::answering::{Answering, Judged, Open};
@@ -26,7 +26,7 @@ const SIMILAR: usize = 5;
 pub(super) fn resource(answering: &Answering, open: &Open, id: &str) -> Result<Resource, Refusal> {
     let judged = answering.last_judged(open)?;
     let views = views(open, judged.as_deref(), id).map_err(failed)?;
-    let life = life(open, id).map_err(failed)?;
+    let (life, life_left_out) = life(open, id).map_err(failed)?;
     if views.is_empty() && life.is_empty() {
         let mut error = CommandError::new(format!("no resource `{id}` has ever been observed"));
         for other in open.store.ids_containing(id, SIMILAR).map_err(failed)? {
@@ -34,15 +34,22 @@ pub(super) fn resource(answering: &Answering, open: &Open, id: &str) -> Result<R
         }
         return Err(refused(RefusalKind::NotFound, error.hint("resources are named by their whole id")));
     }
-    // A graph that cannot be had takes nothing away from the rest.
-    let mut beside: Vec<Neighbour> = neighbours(answering, id).unwrap_or_default();
+    // A graph that cannot be had takes nothing away from the rest, and is not taken for an empty one.
+    let (mut beside, neighbours_note) = match neighbours(answering, id) {
+        Ok(found) => found,
+        Err(refusal) => (Vec::new(), Some(refusal.message)),
+    };
+    let neighbours_left_out = beside.len().saturating_sub(NEIGHBOURS) as u64;
     beside.truncate(NEIGHBOURS);
     Ok(Resource {
         canonical_id: id.to_owned(),
         views,
         claims: claims(open, id).map_err(failed)?,
         life,
+        life_left_out,
         neighbours: beside,
+        neighbours_left_out,
+        neighbours_note,
         blame: blame(open, judged.as_deref(), id),
     })
 }
@@ -144,6 +151,8 @@ fn view(
         Some(judged) => expected(open, judged, pair, key)?,
         None => None,
     };
+    // What was judged before a rule was edited names the rules of then.
+    let book = judged.map_or(&open.settings.rules.book, |judged| &judged.book);
     let id = finding_id(&source, key);
     let changes = judgement.changes.iter().enumerate().map(|(at, one)| change(one, grades.get(at), json));
     Ok(View {
@@ -163,7 +172,7 @@ fn view(
         extent,
         reason: judgement.reason.clone(),
         changes: changes.collect(),
-        excused: judgement.excused.iter().map(|one| excused(one, &open.settings.rules.book)).collect(),
+        excused: judgement.excused.iter().map(|one| excused(one, book)).collect(),
         expected: expected.as_ref().map(json),
         live: live.map(json),
     })
@@ -185,7 +194,7 @@ fn expected(open: &Open, judged: &Judged, pair: &Pair, key: &ResourceKey) -> Com
 }
 
 /// The life of a resource, newest first.
-fn life(open: &Open, id: &str) -> CommandResult<Vec<Event>> {
+fn life(open: &Open, id: &str) -> CommandResult<(Vec<Event>, u64)> {
     let events = open.store.history(id, &open.settings.rules.book)?;
     let told = |event: Happened| {
         let what = match &event.what {
@@ -211,7 +220,8 @@ fn life(open: &Open, id: &str) -> CommandResult<Vec<Event>> {
             excused_count: found.map_or(0, |found| found.excused.len()),
         }
     };
-    Ok(events.into_iter().rev().take(EVENTS).map(told).collect())
+    let left_out = events.len().saturating_sub(EVENTS) as u64;
+    Ok((events.into_iter().rev().take(EVENTS).map(told).collect(), left_out))
 }
 
 /// Who claims to manage it, and who merely saw it, by what the newest versions say.

@@ -21,7 +21,7 @@ const FINDINGS: usize = 100_000;
 const NO_VERSION: &str = "the baseline has no version of this source";
 
 pub(super) fn take(answering: &Answering) -> Result<Snapshot, Refusal> {
-    let (settings, store, revision) = answering.open()?;
+    let (settings, store, revision, stamp) = answering.open()?;
     let Some(store) = store else {
         let beginning = beginning(&settings, "There is no store yet", "Nothing was observed so far.", false);
         return Ok(Snapshot { beginning: Some(beginning), ..empty(revision, &settings) });
@@ -30,7 +30,7 @@ pub(super) fn take(answering: &Answering) -> Result<Snapshot, Refusal> {
         let beginning = beginning(&settings, "The store is empty", "Nothing was observed so far.", false);
         return Ok(Snapshot { beginning: Some(beginning), ..empty(revision, &settings) });
     }
-    let open = Open { settings, store, revision };
+    let open = Open { settings, store, revision, stamp };
     match answering.judged(&open)? {
         None => Ok(unjudged(answering, &open)?),
         Some(judged) => whole(answering, &open, &judged),
@@ -77,7 +77,7 @@ fn beginning(settings: &Settings, headline: &str, text: &str, only_baseline: boo
 
 /// There are sources, and nothing that they could be held against.
 fn unjudged(answering: &Answering, open: &Open) -> Result<Snapshot, Refusal> {
-    let Open { settings, store, revision } = open;
+    let Open { settings, store, revision, .. } = open;
     let name = answering.name(settings)?;
     let heads: Vec<_> =
         store.catalog().streams().filter_map(|(id, stream)| Some((id.to_string(), stream.head()?))).collect();
@@ -106,7 +106,7 @@ fn unchecked(rows: u64) -> Tally {
 }
 
 fn whole(answering: &Answering, open: &Open, judged: &Judged) -> Result<Snapshot, Refusal> {
-    let Open { settings, store, revision } = open;
+    let Open { settings, store, revision, .. } = open;
     let found = findings(settings, &judged.drift, &judged.question.pairs, FINDINGS).map_err(failed)?;
     let mut summary = found.summary;
     let mut by_type = judged.drift.by_type.clone();

@@ -51,7 +51,7 @@ pub(crate) fn look(
         Ok((store, question)) => {
             let drift = store.drift(&question, &settings.rules.book)?;
             seen.accepted = question.accepted.iter().map(|one| finding_id(&one.stream.to_string(), &one.key)).collect();
-            compare(settings, &drift, channels, log, &mut seen)?;
+            compare(settings, &drift, channels, log, &mut seen);
             stale(settings, &drift, runs, channels, &mut seen);
             None
         }
@@ -79,7 +79,7 @@ fn compare(
     channels: &[Notify],
     log: Log,
     seen: &mut Seen,
-) -> CommandResult<()> {
+) {
     let names: BTreeMap<&StreamId, String> =
         drift.sources.iter().map(|source| (&source.stream, source.stream.to_string())).collect();
     let name = |stream: &StreamId| names.get(stream).map_or("", String::as_str);
@@ -95,7 +95,16 @@ fn compare(
     }
     let mut entries: Vec<Entry<'_>> =
         drift.findings.iter().map(|finding| entry_of(finding, name(&finding.stream))).collect();
-    Rater::new(&settings.config.severities).rate_all(&mut entries)?;
+    let rater = Rater::new(&settings.config.severities);
+    if rater.rate_all(&mut entries).is_err() {
+        // One entry of the user's that cannot be answered must not keep everything else from being told.
+        for entry in &mut entries {
+            if let Err(error) = rater.rate_all(std::slice::from_mut(entry)) {
+                let fields = [("error", error.root())];
+                log.error("a severity could not be told, so it is taken for bad enough", &fields);
+            }
+        }
+    }
     for entry in &entries {
         let id = finding_id(entry.source, entry.key);
         match entry.status {
@@ -111,12 +120,11 @@ fn compare(
             }
         }
     }
-    Ok(())
 }
 
 fn wants(channel: &Notify, entry: &Entry<'_>, log: Log) -> bool {
     let of_source = channel.sources.is_empty() || channel.sources.iter().any(|glob| speaks_of(glob, entry.source));
-    let is_bad = channel.min_severity.is_none_or(|level| entry.severity().is_some_and(|found| found >= level));
+    let is_bad = channel.min_severity.is_none_or(|level| entry.severity().is_none_or(|found| found >= level));
     // What cannot be answered is told: a message too many is better than one that never came.
     let matches = channel.filter.as_ref().is_none_or(|filter| {
         filter.matches(entry).unwrap_or_else(|error| {
@@ -182,10 +190,13 @@ fn stale(
     for source in &drift.sources {
         let name = source.stream.to_string();
         let fails = runs.iter().any(|(run, failed)| failed.is_some() && *run == source.stream.source.to_string());
+        // Its first look since this began is still to come.
+        let own = source.stream.source.to_string();
+        let awaited = !runs.contains_key(&own) && settings.config.sources.iter().any(|one| one.name.to_string() == own);
         let id = health_id("stale", &name);
         if settings.now.duration_since(source.taken_at) <= limit {
             seen.healthy.insert(id);
-        } else if !fails {
+        } else if !fails && !awaited {
             let reason = format!("it was last observed {} ({})", ago(source.taken_at, settings.now), source.taken_at);
             seen.open.insert(id.clone(), health(id, &name, "stale", &reason, channels));
         }
