@@ -350,6 +350,18 @@ mod tests {
     }
 
     #[test]
+    fn a_digest_keeps_its_place_among_what_it_speaks_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut outbox = Outbox::open(&folder.path().join("journal"), "n").unwrap();
+        outbox.take(round(&[("a", Some("x")), ("a", None), ("a", Some("x"))])).unwrap();
+        outbox.failed(1, at(1), at(50), "no".into()).unwrap();
+        assert_eq!(outbox.next("a", at(2)), Next::At(at(50)), "the digest waits for what was said before it");
+        outbox.delivered(1, at(51), None).unwrap();
+        outbox.failed(2, at(52), at(90), "no".into()).unwrap();
+        assert_eq!(outbox.next("a", at(60)), Next::At(at(90)), "what comes after the digest waits for it");
+    }
+
+    #[test]
     fn one_thing_is_told_in_order_and_another_does_not_wait_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut outbox = Outbox::open(&folder.path().join("journal"), "n").unwrap();

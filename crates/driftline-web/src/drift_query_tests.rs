@@ -211,3 +211,14 @@ fn what_cannot_be_meant_is_refused_with_a_word_why() {
     // A form sends its empty fields, too.
     assert_eq!(DriftQuery::parse("q=&source=&status=&after=").unwrap(), DriftQuery::default());
 }
+
+#[test]
+fn before_the_first_row_is_the_first_page_and_not_an_empty_one() {
+    let all: Vec<Finding> = (0..5).map(|at| finding(at, (0, 0, 0, 0, 0))).collect();
+    let query = DriftQuery { limit: 2, ..DriftQuery::default() };
+    let first = query.apply(&all, Arc::new(Facets::of(&all))).rows[0].id.clone();
+    for cursor in [Cursor::Before { id: first, place: 2 }, Cursor::Before { id: "gone".into(), place: 0 }] {
+        let sheet = DriftQuery { cursor, ..query.clone() }.apply(&all, Arc::new(Facets::of(&all)));
+        assert_eq!((sheet.rows.len(), sheet.first, sheet.previous.is_none()), (2, 1, true));
+    }
+}

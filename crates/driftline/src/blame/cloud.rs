@@ -281,3 +281,26 @@ fn fits(operation: &str, noun: &str, what: Turned) -> Option<bool> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_makes_or_unmakes_the_thing_itself_is_its_making_or_end() {
+        for (operation, noun, what, expected) in [
+            ("DeleteRole", "Role", Turned::Deleted, Some(true)),
+            ("DeleteFunction20150331", "Function", Turned::Deleted, Some(true)),
+            ("TerminateInstances", "Instance", Turned::Deleted, Some(true)),
+            ("ScheduleKeyDeletion", "Key", Turned::Deleted, Some(true)),
+            ("DeleteRolePolicy", "Role", Turned::Deleted, None),
+            ("UpdateRole", "Role", Turned::Deleted, Some(false)),
+            ("RunInstances", "Instance", Turned::New, Some(true)),
+            ("CreateVpc", "VPC", Turned::New, Some(true)),
+            ("CreateTags", "Instance", Turned::New, None),
+            ("DeleteRole", "Role", Turned::Modified, Some(false)),
+        ] {
+            assert_eq!(fits(operation, noun, what), expected, "{operation} {what:?}");
+        }
+    }
+}

@@ -313,6 +313,8 @@ fn secrets_are_on_no_page() {
 fn other_addresses_need_a_token_and_tokens_are_kept_apart() {
     let sandbox = sandbox();
     sandbox.run(["serve", "--listen", "0.0.0.0:0"]).refused(&["there is no token", "--token-file", "--auth none"]);
+    // A name is how a proxy is told of, and behind a proxy is everybody.
+    sandbox.run(["serve", "--host", "drift.example.com"]).refused(&["`drift.example.com`", "there is no token"]);
     let read = sandbox.write("read", READ);
     let write = sandbox.write("write", WRITE);
     let (read, write) = (read.to_str().unwrap(), write.to_str().unwrap());
@@ -429,4 +431,32 @@ fn the_page_of_a_resource_says_who_changed_it_or_what_is_not_known() {
     assert_eq!((&act["certainty"], &act["address"]), (&json!("certain"), &json!("192.0.2.7")), "{act}");
     let page = served.get(&format!("/resource?id={arn}")).body;
     assert!(page.contains("alice") && page.contains("UpdateFunctionConfiguration"), "{page}");
+}
+
+#[test]
+fn a_rule_that_is_gone_no_longer_names_what_it_excused() {
+    let sandbox = Sandbox::new();
+    for (minute, size) in [(0, 1), (60, 2)] {
+        sandbox.observe(&observation_of("inventory", minute, json!("complete"), &[thing("a", json!({"size": size}))]));
+        if minute == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    let rule = |reason: &str| format!("[[ignore]]\npath = \"/size\"\nreason = \"{reason}\"\n");
+    sandbox.write("driftline.toml", rule("it grows by itself"));
+    let served = Served::start(&sandbox, &[]);
+    let of = || served.get("/api/v1/resource?id=a").json()["views"][0].clone();
+    let first = of();
+    assert_eq!((&first["status"], &first["excused"][0]["reason"]), (&json!("in_sync"), &json!("it grows by itself")));
+    // Without it the numbers of rules mean others; what is told meanwhile must still be right.
+    sandbox.write("driftline.toml", "");
+    for _ in 0..600 {
+        let view = of();
+        match view["status"].as_str() {
+            Some("drifted") => return,
+            _ => assert_eq!(view["excused"][0]["reason"], "it grows by itself", "{view}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("the edited rule was never noticed");
 }
