@@ -136,6 +136,9 @@ pub(crate) struct Shared {
     emulators: BTreeMap<String, String>,
     client: Client<HttpConnector, Full<Bytes>>,
     state: Mutex<State>,
+    /// Writes with a condition go one after the other. S3 decides them at once; moto looks first and writes then, and of
+    /// two at the same moment both would win.
+    conditional: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -166,6 +169,7 @@ impl Shared {
             emulators: settings.emulators,
             client: Client::builder(TokioExecutor::new()).build_http(),
             state: Mutex::new(state),
+            conditional: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -313,6 +317,10 @@ async fn ask(shared: &Shared, asked: &Asked, headers: &hyper::HeaderMap, account
         return answer;
     }
     let emulator = shared.emulators.get(&asked.service).unwrap_or(&shared.emulator);
+    let _alone = match asked.method == "PUT" && headers.contains_key("if-none-match") {
+        true => Some(shared.conditional.lock().await),
+        false => None,
+    };
     match forward(shared, emulator, asked, headers).await {
         Ok(answer) => answer,
         Err(problem) => {
