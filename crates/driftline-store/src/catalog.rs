@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::Baseline;
-use crate::error::StoreError;
+use crate::error::{EVENT_FORMAT, PACK_FORMAT, PLAIN_FORMAT, StoreError};
 use crate::log::{ChangeCounts, FileRef, Record, Step, TypeCount, VersionRecord};
 
 /// Everything that is known without opening a data file.
@@ -79,9 +79,13 @@ impl Catalog {
         }
     }
 
-    /// Whether there are records that an older program would misunderstand.
-    pub(crate) fn has_events(&self) -> bool {
-        self.event_streams().next().is_some()
+    /// The least format that a program must know to understand what is in here.
+    pub(crate) fn format(&self) -> u32 {
+        match () {
+            () if self.files().any(|file| file.part.is_some()) => PACK_FORMAT,
+            () if self.event_streams().next().is_some() => EVENT_FORMAT,
+            () => PLAIN_FORMAT,
+        }
     }
 
     pub fn stream(&self, id: &StreamId) -> Result<&Stream, StoreError> {
@@ -153,6 +157,19 @@ impl Catalog {
                     stream.thin(thinned);
                 }
             }
+            Step::Pack { packs, .. } => {
+                for packed in packs {
+                    let Some(stream) = self.streams.get_mut(&packed.stream) else {
+                        return Err(damaged("it packs a source that is not there"));
+                    };
+                    for (number, part) in packed.parts() {
+                        let Some(version) = stream.versions.get_mut(&number) else {
+                            return Err(damaged("it packs a version that is not there"));
+                        };
+                        version.delta = Some(part);
+                    }
+                }
+            }
         }
         self.next += 1;
         self.last_check = record.check;
@@ -186,7 +203,7 @@ impl Catalog {
         self.streams.entry(record.stream).or_default().versions.insert(version.number, version);
     }
 
-    /// Every file that some version still needs.
+    /// Every file that some version still needs; one that several share comes as often as that.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileRef> {
         self.streams.values().flat_map(|stream| {
             stream.versions.values().flat_map(|version| version.delta.iter().chain(version.base.iter()))

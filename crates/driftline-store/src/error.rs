@@ -5,10 +5,16 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 /// The newest store format that this program knows.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = PACK_FORMAT;
+
+/// Since when versions may share a file.
+pub(crate) const PACK_FORMAT: u32 = 3;
+
+/// Since when there are streams of events.
+pub(crate) const EVENT_FORMAT: u32 = 2;
 
 /// The format of a record that every program before this one understands. A record has the least format that it takes
-/// to understand it, so that a store without events stays readable for all.
+/// to understand it, so that a store without events and packed files stays readable for all.
 pub(crate) const PLAIN_FORMAT: u32 = 1;
 
 #[derive(Debug, Error)]

@@ -34,6 +34,8 @@ pub struct Collected {
     pub bytes_deleted: u64,
     /// Files that nothing refers to but that are too young to delete.
     pub files_waiting: usize,
+    /// How many small change files became how many larger ones.
+    pub packed: (usize, usize),
 }
 
 impl Store {
@@ -43,6 +45,7 @@ impl Store {
         if dry_run {
             self.plan(retention, now, &mut collected);
             collected.forgotten = self.forgettable(start)?;
+            collected.packed = self.packable();
             return Ok(collected);
         }
         let forgotten = self.forget(start, now)?;
@@ -55,7 +58,9 @@ impl Store {
                 store.thin(&plan)
             })?;
         }
+        let packed = self.pack(now)?;
         self.sweep(retention.grace, now, &mut collected)?;
+        collected.packed = packed;
         collected.forgotten = forgotten;
         Ok(collected)
     }
@@ -151,9 +156,33 @@ impl Store {
                 }
                 previous = Some(number);
             }
+            self.unshare(id, &mut thinned, &removed)?;
             streams.insert(id.clone(), thinned);
         }
+        removed.sort_by(|a, b| a.path.cmp(&b.path));
+        removed.dedup_by(|a, b| a.path == b.path);
+        for file in &mut removed {
+            file.part = None;
+        }
         Ok(Step::Thin { streams, removed })
+    }
+
+    /// A version that shares a file with one that goes gets its rows in a file of its own: whoever reads the table must
+    /// not find rows of a version that is no more.
+    fn unshare(&self, id: &StreamId, thinned: &mut Thinned, removed: &[FileRef]) -> Result<(), StoreError> {
+        let gone: BTreeSet<String> = removed.iter().map(|file| file.path.clone()).collect();
+        let told: BTreeSet<u64> =
+            thinned.dropped.iter().copied().chain(thinned.rewritten.iter().map(|version| version.version)).collect();
+        for version in self.catalog.stream(id)?.versions().filter(|version| !told.contains(&version.number)) {
+            let Some(delta) = version.delta.as_ref().filter(|delta| gone.contains(&delta.path)) else { continue };
+            let rows = self.read_whole(delta)?.rows()?;
+            let written = rows.iter().filter_map(|row| Written::row(row, version.number));
+            let own = self.write_segment(id, version.number, version.taken_at, written, delta.rows)?;
+            let (delta, base) = (Some(own), None);
+            thinned.rewritten.push(Rewritten { version: version.number, delta, base, changes: version.changes });
+        }
+        thinned.rewritten.sort_by_key(|version| version.version);
+        Ok(())
     }
 
     /// Deletes files that no version refers to and that are older than the grace period.
@@ -217,7 +246,12 @@ impl Store {
 
     /// Whether a version names this coverage, those included that came since this began.
     fn is_named_by_now(&self, path: &str) -> Result<bool, StoreError> {
-        let mut latest = Store { location: self.location.clone(), catalog: self.catalog.clone(), tuning: self.tuning };
+        let mut latest = Store {
+            location: self.location.clone(),
+            catalog: self.catalog.clone(),
+            tuning: self.tuning,
+            packs: self.packs.clone(),
+        };
         latest.refresh()?;
         let mut versions = latest.catalog.streams.values().flat_map(crate::catalog::Stream::versions);
         Ok(versions.any(|version| coverage_path(&version.coverage) == path))
@@ -232,9 +266,14 @@ impl Store {
             if record.at <= time {
                 break;
             }
-            if let Step::Thin { streams, removed } = record.step {
-                released.extend(removed.into_iter().map(|file| file.path));
-                released.extend(streams.into_values().flat_map(|one| one.coverage).map(|name| coverage_path(&name)));
+            match record.step {
+                Step::Thin { streams, removed } => {
+                    released.extend(removed.into_iter().map(|file| file.path));
+                    let coverage = streams.into_values().flat_map(|one| one.coverage);
+                    released.extend(coverage.map(|name| coverage_path(&name)));
+                }
+                Step::Pack { removed, .. } => released.extend(removed.into_iter().map(|file| file.path)),
+                _ => {}
             }
         }
         Ok(released)

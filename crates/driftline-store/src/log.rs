@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::baseline::Accepted;
 use crate::check::{Checksums, sha256_hex};
-use crate::error::{FORMAT, PLAIN_FORMAT, StoreError};
+use crate::error::{EVENT_FORMAT, FORMAT, PACK_FORMAT, PLAIN_FORMAT, StoreError};
 use crate::segment::DELTA_COLUMNS;
 
 pub(crate) const LOG_FOLDER: &str = "_delta_log";
@@ -30,6 +30,28 @@ pub struct FileRef {
     pub rows: u64,
     #[serde(flatten)]
     pub checksums: Checksums,
+    /// Where the rows are in a file that several versions share; all of the file otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// Some rows of a file that the change files of several versions were packed into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// How many rows of other versions come before.
+    pub first: u64,
+    /// How many rows the whole file has.
+    pub of: u64,
+}
+
+impl FileRef {
+    /// How much of the file's size is its own.
+    pub fn weight(&self) -> u64 {
+        match self.part {
+            None => self.size,
+            Some(part) => self.size * self.rows / part.of.max(1),
+        }
+    }
 }
 
 /// How many rows a version changed, by what happened to them.
@@ -132,12 +154,36 @@ pub enum Step {
     BaselineAccept { name: BaselineName, accepted: Vec<Accepted> },
     BaselineRemove { name: BaselineName, by: String },
     Thin { streams: BTreeMap<StreamId, Thinned>, removed: Vec<FileRef> },
+    Pack { packs: Vec<Packed>, removed: Vec<FileRef> },
+}
+
+/// The change files of several versions of a stream, now one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Packed {
+    pub stream: StreamId,
+    pub file: FileRef,
+    /// The versions whose rows it has, in this order, and how many each has.
+    pub versions: Vec<(u64, u64)>,
+}
+
+impl Packed {
+    /// Each version with what it now has for a change file.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, FileRef)> {
+        let mut first = 0;
+        self.versions.iter().map(move |(version, rows)| {
+            let part = Part { first, of: self.file.rows };
+            first += rows;
+            (*version, FileRef { rows: *rows, part: Some(part), ..self.file.clone() })
+        })
+    }
 }
 
 impl Step {
     fn format(&self) -> u32 {
         match self {
-            Step::Version(version) if !version.nature.is_state() => FORMAT,
+            Step::Version(version) if !version.nature.is_state() => EVENT_FORMAT,
+            Step::Pack { .. } => PACK_FORMAT,
             _ => PLAIN_FORMAT,
         }
     }
@@ -186,15 +232,20 @@ struct Format {
 /// Stands where the check will be, while it is computed.
 const NO_CHECK: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-fn add_action(file: &FileRef, at: Timestamp) -> Json {
+/// `changes` is whether the table has other rows afterwards; where they only moved, followers of it pass over it.
+fn add_action(file: &FileRef, at: Timestamp, changes: bool) -> Json {
     json!({"add": {
         "path": file.path,
         "partitionValues": {},
         "size": file.size,
         "modificationTime": at.as_millisecond(),
-        "dataChange": true,
+        "dataChange": changes,
         "stats": format!("{{\"numRecords\":{}}}", file.rows),
     }})
+}
+
+fn remove_action(file: &FileRef, at: Timestamp, changes: bool) -> Json {
+    json!({"remove": {"path": file.path, "deletionTimestamp": at.as_millisecond(), "dataChange": changes}})
 }
 
 /// The table's own description, in the first record of a store.
@@ -232,20 +283,22 @@ pub(crate) fn encode(number: u64, at: Timestamp, previous: &str, nonce: &str, st
             actions.push(json!({"txn": {
                 "appId": version.stream, "version": version.version, "lastUpdated": at.as_millisecond(),
             }}));
-            actions.extend([&version.delta, &version.base].into_iter().flatten().map(|file| add_action(file, at)));
+            actions
+                .extend([&version.delta, &version.base].into_iter().flatten().map(|file| add_action(file, at, true)));
             "WRITE"
         }
         Step::Thin { streams, removed } => {
-            for file in removed {
-                actions.push(json!({"remove": {
-                    "path": file.path, "deletionTimestamp": at.as_millisecond(), "dataChange": true,
-                }}));
-            }
+            actions.extend(removed.iter().map(|file| remove_action(file, at, true)));
             for thinned in streams.values() {
                 let files = thinned.rewritten.iter().flat_map(|version| version.delta.iter().chain(&version.base));
-                actions.extend(files.map(|file| add_action(file, at)));
+                actions.extend(files.map(|file| add_action(file, at, true)));
             }
             "DELETE"
+        }
+        Step::Pack { packs, removed } => {
+            actions.extend(removed.iter().map(|file| remove_action(file, at, false)));
+            actions.extend(packs.iter().map(|packed| add_action(&packed.file, at, false)));
+            "OPTIMIZE"
         }
         _ => "SET TBLPROPERTIES",
     };

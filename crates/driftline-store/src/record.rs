@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::catalog::{Stream, Version};
 use crate::error::StoreError;
 use crate::log::{ChangeCounts, FileRef, VersionRecord};
-use crate::segment::{GROUP, Image, Op, Row, Writer, Written};
+use crate::segment::{GROUP, Image, Op, Row, Times, Writer, Written};
 use crate::store::{StateDigest, Store, Tuning};
 
 pub(crate) fn count_changes<'a>(rows: impl Iterator<Item = &'a Row>) -> ChangeCounts {
@@ -85,7 +85,7 @@ pub(crate) fn version_record(
 
 fn rebase_due(tuning: &Tuning, stream: &Stream, parent: u64, delta: &FileRef) -> bool {
     let Some((_, base, changes)) = stream.chain(parent) else { return true };
-    let bytes: u64 = changes.iter().filter_map(|version| version.delta.as_ref()).map(|file| file.size).sum();
+    let bytes: u64 = changes.iter().filter_map(|version| version.delta.as_ref()).map(FileRef::weight).sum();
     let bytes = bytes + delta.size;
     (bytes >= base.size && bytes >= tuning.rebase_bytes) || changes.len() >= tuning.rebase_versions
 }
@@ -160,7 +160,7 @@ impl Store {
         number: u64,
         taken_at: Timestamp,
     ) -> Result<FileRef, StoreError> {
-        let mut writer = Writer::new(stream, taken_at)?;
+        let mut writer = Writer::new(stream, Times::Once(taken_at))?;
         let mut group: Vec<Row> = Vec::with_capacity(GROUP);
         let mut count = 0;
         self.each_resource(stream, version, on_top, |row| {

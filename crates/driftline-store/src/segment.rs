@@ -1,5 +1,7 @@
 //! Change files: rows of what changed, each with its image before and after, as Parquet.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -227,7 +229,7 @@ pub(crate) fn write<'a>(
     observed_at: Timestamp,
     rows: impl Iterator<Item = Written<'a>>,
 ) -> Result<Vec<u8>, StoreError> {
-    let mut writer = Writer::new(stream, observed_at)?;
+    let mut writer = Writer::new(stream, Times::Once(observed_at))?;
     let mut rows = rows.peekable();
     let mut group: Vec<Written<'a>> = Vec::new();
     while rows.peek().is_some() {
@@ -242,15 +244,34 @@ pub(crate) fn write<'a>(
 pub(crate) struct Writer {
     inner: SerializedFileWriter<Vec<u8>>,
     stream: String,
-    observed_at: Timestamp,
+    times: Times,
+}
+
+/// When the rows of a file were observed.
+#[derive(Clone, Debug)]
+pub(crate) enum Times {
+    /// All in one pass.
+    Once(Timestamp),
+    /// By version.
+    Each(BTreeMap<u64, Timestamp>),
+}
+
+impl Times {
+    fn of(&self, version: u64) -> i64 {
+        let time = match self {
+            Times::Once(time) => *time,
+            Times::Each(times) => times[&version],
+        };
+        time.as_microsecond()
+    }
 }
 
 impl Writer {
-    pub(crate) fn new(stream: &StreamId, observed_at: Timestamp) -> Result<Self, StoreError> {
+    pub(crate) fn new(stream: &StreamId, times: Times) -> Result<Self, StoreError> {
         let schema = Arc::new(parse_message_type(SCHEMA).map_err(StoreError::Parquet)?);
         let inner =
             SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties())).map_err(StoreError::Parquet)?;
-        Ok(Self { inner, stream: stream.to_string(), observed_at })
+        Ok(Self { inner, stream: stream.to_string(), times })
     }
 
     pub(crate) fn group(&mut self, rows: &[Written<'_>]) -> Result<(), StoreError> {
@@ -258,7 +279,7 @@ impl Writer {
             return Ok(());
         }
         let mut columns = self.inner.next_row_group().map_err(StoreError::Parquet)?;
-        write_group(&mut columns, &self.stream, self.observed_at, rows).map_err(StoreError::Parquet)?;
+        write_group(&mut columns, &self.stream, &self.times, rows).map_err(StoreError::Parquet)?;
         columns.close().map_err(StoreError::Parquet)?;
         Ok(())
     }
@@ -271,14 +292,14 @@ impl Writer {
 fn write_group(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     stream: &str,
-    observed_at: Timestamp,
+    times: &Times,
     rows: &[Written<'_>],
 ) -> Result<(), ParquetError> {
     let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
     let stream = text(stream);
     required::<ByteArrayType>(group, rows, |_| stream.clone())?;
     required::<Int64Type>(group, rows, |row| row.version.cast_signed())?;
-    required::<Int64Type>(group, rows, |_| observed_at.as_microsecond())?;
+    required::<Int64Type>(group, rows, |row| times.of(row.version))?;
     required::<ByteArrayType>(group, rows, |row| ByteArray::from(row.op.name()))?;
     required::<ByteArrayType>(group, rows, |row| text(row.kind))?;
     required::<ByteArrayType>(group, rows, |row| text(row.place))?;
@@ -382,6 +403,8 @@ impl Remote {
 pub(crate) struct Segment {
     reader: Box<dyn FileReader>,
     path: String,
+    /// The rows of the file's only row group that are meant; all rows of the file without.
+    window: Option<Range<usize>>,
 }
 
 impl std::fmt::Debug for Segment {
@@ -424,20 +447,34 @@ fn content(bytes: &ByteArray, path: &str) -> Result<ContentId, StoreError> {
 
 impl Segment {
     /// Opens a file whose bytes are at hand.
-    pub(crate) fn from_bytes(path: &str, bytes: Bytes) -> Result<Self, StoreError> {
-        Self::open_reader(path, bytes)
+    pub(crate) fn from_bytes(file: &FileRef, bytes: Bytes) -> Result<Self, StoreError> {
+        Self::open_reader(file, bytes)
     }
 
     /// Opens a file of which only what is asked for will be read.
     pub(crate) fn open(location: &Location, file: &FileRef) -> Result<Self, StoreError> {
-        Self::open_reader(&file.path, Remote { location: location.clone(), file: file.clone() })
+        Self::open_reader(file, Remote { location: location.clone(), file: file.clone() })
     }
 
-    fn open_reader(path: &str, chunks: impl ChunkReader + 'static) -> Result<Self, StoreError> {
+    fn open_reader(file: &FileRef, chunks: impl ChunkReader + 'static) -> Result<Self, StoreError> {
+        let path = file.path.as_str();
         let options = ReadOptionsBuilder::new().with_page_index().build();
         let reader = SerializedFileReader::new_with_options(chunks, options)
             .map_err(|error| StoreError::damaged(path, error))?;
-        Ok(Self { reader: Box::new(reader), path: path.to_owned() })
+        let window = match file.part {
+            None => None,
+            Some(part) => {
+                let all = reader.metadata().file_metadata().num_rows();
+                let wanted = usize::try_from(part.first).ok().zip(usize::try_from(part.first + file.rows).ok());
+                match wanted {
+                    Some((first, end)) if reader.num_row_groups() == 1 && end <= usize::try_from(all).unwrap_or(0) => {
+                        Some(first..end)
+                    }
+                    _ => return Err(StoreError::damaged(path, "it has not the rows that the log says")),
+                }
+            }
+        };
+        Ok(Self { reader: Box::new(reader), path: path.to_owned(), window })
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -449,7 +486,15 @@ impl Segment {
     }
 
     fn group_rows(&self, group: usize) -> usize {
+        if let Some(window) = &self.window {
+            return window.len();
+        }
         usize::try_from(self.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// How many rows of other versions come before those that are meant.
+    fn skipped(&self) -> usize {
+        self.window.as_ref().map_or(0, |window| window.start)
     }
 
     fn column(&self, group: usize, column: usize) -> Result<ColumnReader, ParquetError> {
@@ -466,6 +511,7 @@ impl Segment {
             let ColumnReader::ByteArrayColumnReader(mut reader) = self.column(group, column)? else {
                 return Err(ParquetError::General("a column is not of bytes".into()));
             };
+            reader.skip_records(self.skipped())?;
             let total = self.group_rows(group);
             let mut out = Vec::with_capacity(rows.map_or(total, <[usize]>::len));
             let (mut values, mut levels) = (Vec::new(), Vec::new());
@@ -517,6 +563,7 @@ impl Segment {
             let ColumnReader::BoolColumnReader(mut reader) = self.column(group, column)? else {
                 return Err(ParquetError::General("a column is not of truth values".into()));
             };
+            reader.skip_records(self.skipped())?;
             let mut values = Vec::new();
             reader.read_records(self.group_rows(group), None, None, &mut values)?;
             Ok(values)

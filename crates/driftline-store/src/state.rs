@@ -330,6 +330,10 @@ fn identity<'a>(files: impl Iterator<Item = &'a FileRef>, reader: &str) -> Strin
     for file in files {
         hasher.update([0]);
         hasher.update(&file.path);
+        if let Some(part) = file.part {
+            hasher.update([0]);
+            hasher.update(part.first.to_be_bytes());
+        }
     }
     format!("{:032x}", half(&hasher.finalize()))
 }

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::Accepted;
 use crate::catalog::Catalog;
 use crate::check::{Checksums, sha256_hex};
-use crate::error::{FORMAT, StoreError};
+use crate::error::{FORMAT, PLAIN_FORMAT, StoreError};
 use crate::location::{Location, Place, pause};
 use crate::log::{self, FileRef, Step};
+use crate::pack::LastPack;
 use crate::segment::{Segment, Written};
 
 pub(crate) const SEGMENTS: &str = "seg";
@@ -34,6 +35,7 @@ pub struct Store {
     pub(crate) location: Location,
     pub(crate) catalog: Catalog,
     pub(crate) tuning: Tuning,
+    pub(crate) packs: LastPack,
 }
 
 /// From which size on things are done that only pay when there is much. Answers do not depend on it.
@@ -49,11 +51,20 @@ pub struct Tuning {
     pub rebase_bytes: u64,
     /// ... or when it has this many versions.
     pub rebase_versions: usize,
+    /// How many files there must be before they are packed into one.
+    pub pack_files: usize,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { snapshot_every: 64, view_rows: 256, index_rows: 10_000, rebase_bytes: 256 * 1024, rebase_versions: 256 }
+        Self {
+            snapshot_every: 64,
+            view_rows: 256,
+            index_rows: 10_000,
+            rebase_bytes: 256 * 1024,
+            rebase_versions: 256,
+            pack_files: 16,
+        }
     }
 }
 
@@ -80,7 +91,7 @@ impl Store {
 
     fn load(location: Location) -> Result<Self, StoreError> {
         let catalog = latest_snapshot(&location)?.unwrap_or_default();
-        let mut store = Self { location, catalog, tuning: Tuning::default() };
+        let mut store = Self { location, catalog, tuning: Tuning::default(), packs: LastPack::default() };
         store.check_snapshot()?;
         store.refresh()?;
         Ok(store)
@@ -249,7 +260,7 @@ impl Store {
         self.location.put_own(&path, bytes).inspect_err(|_| {
             let _ = self.location.delete(&path);
         })?;
-        Ok(FileRef { path, size, rows: count, checksums })
+        Ok(FileRef { path, size, rows: count, checksums, part: None })
     }
 
     /// Deletes files of ours that no record came to refer to. If that is not certain they stay, and `gc` sees to them.
@@ -271,9 +282,22 @@ impl Store {
 
     /// A file read whole and checked; for files that are small or all of which is needed.
     pub(crate) fn read_whole(&self, file: &FileRef) -> Result<Segment, StoreError> {
+        Segment::from_bytes(file, self.whole_bytes(file)?)
+    }
+
+    /// Versions next to each other are read one after the other, and may be parts of one file: the last such is kept.
+    fn whole_bytes(&self, file: &FileRef) -> Result<Bytes, StoreError> {
+        if file.part.is_some()
+            && let Some(bytes) = self.packs.last(&file.path)
+        {
+            return Ok(bytes);
+        }
         let bytes = self.location.get(&file.path)?;
         file.checksums.verify(&bytes, file.size).map_err(|reason| StoreError::damaged(file.path.as_str(), reason))?;
-        Segment::from_bytes(&file.path, bytes)
+        if file.part.is_some() {
+            self.packs.keep(&file.path, &bytes);
+        }
+        Ok(bytes)
     }
 
     /// A file of which only some columns and rows will be read.
@@ -332,7 +356,7 @@ fn latest_snapshot(location: &Location) -> Result<Option<Catalog>, StoreError> {
     Ok(None)
 }
 
-/// A sum with events in it is wrapped: a program that does not know them cannot read it, reads the log instead, and is
+/// A sum with events or packed files in it is wrapped: a program that does not know them cannot read it, reads the log instead, and is
 /// told there that the store is too new for it.
 #[derive(Serialize, Deserialize)]
 struct Wrapped<C> {
@@ -341,9 +365,9 @@ struct Wrapped<C> {
 }
 
 fn encode_snapshot(catalog: &Catalog) -> serde_json::Result<Vec<u8>> {
-    match catalog.has_events() {
-        true => serde_json::to_vec(&Wrapped { format: FORMAT, catalog }),
-        false => serde_json::to_vec(catalog),
+    match catalog.format() {
+        PLAIN_FORMAT => serde_json::to_vec(catalog),
+        format => serde_json::to_vec(&Wrapped { format, catalog }),
     }
 }
 

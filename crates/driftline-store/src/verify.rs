@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::log;
+use crate::pack::LastPack;
 use crate::segment::{Image, Row};
 use crate::state::is_index_named_after;
 use crate::store::{COVERAGE, StateDigest, Store, VIEWS, decode_coverage, is_named_after};
@@ -29,7 +30,8 @@ impl Store {
     pub fn verify(&self) -> Result<Verified, StoreError> {
         // Copies on this machine say nothing of what is there.
         let location = self.location.without_copies();
-        Store { location, catalog: self.catalog.clone(), tuning: self.tuning }.verify_all()
+        let catalog = self.catalog.clone();
+        Store { location, catalog, tuning: self.tuning, packs: LastPack::default() }.verify_all()
     }
 
     fn verify_all(&self) -> Result<Verified, StoreError> {
@@ -37,13 +39,15 @@ impl Store {
         let catalog = replay(&self.location, &self.name(), &mut verified)?;
         let mut named = BTreeSet::new();
         for file in catalog.files() {
+            if !named.insert(file.path.clone()) {
+                continue;
+            }
             let bytes = self.location.get(&file.path)?;
             file.checksums
                 .verify(&bytes, file.size)
                 .map_err(|reason| StoreError::damaged(file.path.as_str(), reason))?;
             verified.files += 1;
             verified.bytes += file.size;
-            named.insert(file.path.clone());
         }
         for listed in self.location.list(COVERAGE)? {
             let bytes = self.location.get(&listed.path)?;

@@ -52,7 +52,7 @@ struct Log<'s> {
 }
 
 fn version_json(id: &StreamId, version: &Version) -> Json {
-    let bytes: u64 = version.delta.iter().chain(&version.base).map(|file| file.size).sum();
+    let bytes: u64 = version.delta.iter().chain(&version.base).map(driftline_store::FileRef::weight).sum();
     json!({
         "source": id,
         "version": version.number,
@@ -79,7 +79,7 @@ impl Show for Log<'_> {
         for (id, version) in &self.versions {
             let (complete, partial) = (version.complete_extents, version.partial_extents);
             let extents = if partial == 0 { format!("{complete}") } else { format!("{complete} + {partial} partial") };
-            let bytes: u64 = version.delta.iter().chain(&version.base).map(|file| file.size).sum();
+            let bytes: u64 = version.delta.iter().chain(&version.base).map(driftline_store::FileRef::weight).sum();
             rows.push(vec![
                 id.to_string(),
                 format!("v{}", version.number),
@@ -193,7 +193,7 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
     };
     let mut store = settings.open_store()?;
     let collected = store.collect(retention, settings.now, args.dry_run)?;
-    let Collected { forgotten, dropped, pinned, files_deleted, bytes_deleted, files_waiting } = &collected;
+    let Collected { forgotten, dropped, pinned, files_deleted, bytes_deleted, files_waiting, packed } = &collected;
     let verb = if args.dry_run { "would drop" } else { "dropped" };
     let mut lines = Vec::new();
     for (stream, events) in forgotten {
@@ -206,6 +206,10 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
     for (stream, versions) in pinned {
         lines.push(format!("{stream}: kept {} because a baseline pins it", ranges(versions)));
     }
+    if packed.0 > 0 {
+        let verb = if args.dry_run { "would pack" } else { "packed" };
+        lines.push(format!("{verb} {} of small versions into {}", count(packed.0, "file"), packed.1));
+    }
     if !args.dry_run {
         lines.push(format!("deleted {}, {bytes_deleted} bytes", count(*files_deleted, "file")));
         if *files_waiting > 0 {
@@ -217,6 +221,7 @@ pub(crate) fn gc(settings: &Settings, args: &GcArgs) -> CommandResult<()> {
     let json = json!({
         "schema": "driftline.gc/v1", "dryRun": args.dry_run, "forgotten": forgotten, "dropped": dropped, "pinned": pinned,
         "filesDeleted": files_deleted, "bytesDeleted": bytes_deleted, "filesWaiting": files_waiting,
+        "packed": {"files": packed.0, "into": packed.1},
     });
     settings.printer.print(&Plain { json, lines })
 }

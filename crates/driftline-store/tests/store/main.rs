@@ -3,5 +3,6 @@
 
 mod events;
 mod model;
+mod packs;
 mod races;
 mod support;

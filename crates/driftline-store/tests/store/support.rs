@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Does everything early, so that small stores use all of it.
 pub(crate) const EAGER: Tuning =
-    Tuning { snapshot_every: 3, view_rows: 1, index_rows: 1, rebase_bytes: 0, rebase_versions: 4 };
+    Tuning { snapshot_every: 3, view_rows: 1, index_rows: 1, rebase_bytes: 0, rebase_versions: 4, pack_files: 2 };
 
 pub(crate) fn stream(name: &str) -> StreamId {
     name.parse().unwrap()

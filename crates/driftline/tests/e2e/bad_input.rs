@@ -391,9 +391,9 @@ fn last_record(store: &Path) -> String {
 #[test]
 fn a_store_of_a_newer_format_is_neither_written_nor_read() {
     let sandbox = stored();
-    replace(&sandbox.store().join(last_record(&sandbox.store())), "\"format\":1", "\"format\":3");
+    replace(&sandbox.store().join(last_record(&sandbox.store())), "\"format\":1", "\"format\":4");
     let before = files(&sandbox.store());
-    let words = ["format 3", "knows format 2", "hint: "];
+    let words = ["format 4", "knows format 3", "hint: "];
     sandbox.observe(&observation(30, &[thing("a", json!({}))])).refused(&words);
     for command in [&["drift"][..], &["log"], &["verify"], &["baseline", "set"], &["gc"], &["demo"], &["explain", "a"]]
     {
@@ -410,9 +410,9 @@ fn a_newer_format_is_noticed_behind_a_summary_of_the_log() {
     }
     let summaries = files(&sandbox.store()).into_keys().filter(|name| name.starts_with("view/catalog/")).count();
     assert_eq!(summaries, 1, "the log is summed up after 64 records");
-    replace(&sandbox.store().join(last_record(&sandbox.store())), "\"format\":1", "\"format\":3");
+    replace(&sandbox.store().join(last_record(&sandbox.store())), "\"format\":1", "\"format\":4");
     let before = files(&sandbox.store());
-    sandbox.observe(&observation(100, &[thing("a", json!({}))])).refused(&["format 3"]);
+    sandbox.observe(&observation(100, &[thing("a", json!({}))])).refused(&["format 4"]);
     assert_eq!(files(&sandbox.store()), before);
 }
 
