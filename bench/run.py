@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+import peers
+
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "bench" / "requirements.txt"
 FULL_SIZE = 1_000_000
@@ -87,6 +89,7 @@ class Bench:
         self.data.mkdir()
         self.report = self.data / "report.json"
         self.python = prepare_venv(self.work)
+        self.node = peers.prepare_node(self.work, say)
         target = build(options.driftline)
         self.driftline = options.driftline or target / "driftline"
         self.generator = target / "driftline-generate"
@@ -392,8 +395,14 @@ def machine(bench):
         "load": " ".join(f"{part:.1f}" for part in os.getloadavg()),
         "commit": first_line("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12"),
         "driftline": first_line(bench.driftline, "--version"), "rustc": first_line("rustc", "--version"),
-        "git": first_line("git", "--version"), "python": platform.python_version(), **bench.child("versions"),
+        "git": first_line("git", "--version"), "node": first_line("node", "--version"),
+        "terraform": first_line("terraform", "version"), "jsondiffpatch": locked_version(), "python": platform.python_version(), **bench.child("versions"),
     }
+
+
+def locked_version():
+    lock = json.loads((ROOT / "bench" / "jsondiffpatch" / "package-lock.json").read_text())
+    return lock["packages"]["node_modules/jsondiffpatch"]["version"]
 
 
 def parse_arguments():
@@ -405,6 +414,8 @@ def parse_arguments():
                         help="where to make the folder driftline-bench, for data and peers")
     parser.add_argument("--driftline", type=Path, default=None, help="measure this program instead of building one")
     parser.add_argument("--save", type=Path, default=None, metavar="FILE", help="write the results as JSON")
+    parser.add_argument("--plot", type=Path, default=None, metavar="FILE", help="draw the peers at all sizes as SVG")
+    parser.add_argument("--only-peers", action="store_true", help="leave out the bars, the limits and the long history")
     parser.add_argument("--keep", action="store_true", help="leave estates and stores in the work folder")
     options = parser.parse_args()
     options.resources = options.resources or (FILE_SIZE if options.quick else FULL_SIZE)
@@ -420,8 +431,10 @@ def main():
     try:
         bench = Bench(options)
         about = machine(bench)
-        for part in (start_up, two_files, commits_and_drift):
+        parts = [] if options.only_peers else [start_up, two_files, commits_and_drift]
+        for part in parts:
             part(bench)
+        costs = peers.peers(bench, sys.modules[__name__])
     except (Failure, subprocess.CalledProcessError) as error:
         say(f"error: {error}")
         if bench and bench.rows:
@@ -430,14 +443,20 @@ def main():
     finally:
         if bench and not options.keep:
             shutil.rmtree(bench.data, ignore_errors=True)
-    print(markdown(bench.rows))
+    if bench.rows:
+        print(markdown(bench.rows) + "\n")
+    print(peers.table(costs, number))
+    if options.plot:
+        title = "CPU seconds to tell what differs between two versions (0.4 % changed)"
+        options.plot.write_text(peers.picture(costs, title))
     print("\n" + " · ".join(f"{name} {value}" for name, value in about.items()))
     missed = [row["what"] for row in bench.rows if row["met"] is False]
     for text in bench.wrong:
         print(f"\n**wrong:** {text}")
     print(f"\n{len(missed)} bars missed, {len(bench.wrong)} answers wrong.")
     if options.save:
-        saved = {"machine": about, "resources": options.resources, "rows": bench.rows, "wrong": bench.wrong}
+        saved = {"machine": about, "resources": options.resources, "rows": bench.rows, "peers": costs,
+                 "wrong": bench.wrong}
         options.save.write_text(json.dumps(saved, indent=1, ensure_ascii=False) + "\n")
     return 1 if missed or bench.wrong else 0
 
@@ -468,13 +487,35 @@ def child_join(old, new, rows_file):
     import duckdb
 
     connection = duckdb.connect()
+    return joined(rows_file, lambda: connection.execute(f"""
+            SELECT coalesce(a.id, b.id), a.properties, b.properties
+            FROM '{old}' a FULL OUTER JOIN '{new}' b ON a.id = b.id
+            WHERE a.properties IS DISTINCT FROM b.properties""").fetchall())
+
+
+def child_join_datafusion(old, new, rows_file):
+    """The same with DataFusion by itself."""
+    from datafusion import SessionContext
+
+    context = SessionContext()
+    for name, file in (("a", old), ("b", new)):
+        context.register_parquet(name, file)
+
+    def ask():
+        found = context.sql("""
+            SELECT coalesce(a.id, b.id) AS id, a.properties AS old, b.properties AS new
+            FROM a FULL OUTER JOIN b ON a.id = b.id
+            WHERE a.properties IS DISTINCT FROM b.properties""").to_pydict()
+        return list(zip(found["id"], found["old"], found["new"]))
+
+    return joined(rows_file, ask)
+
+
+def joined(rows_file, ask):
     spent = []
     for _ in range(3):
         started = time.process_time()
-        rows = connection.execute(f"""
-            SELECT coalesce(a.id, b.id), a.properties, b.properties
-            FROM '{old}' a FULL OUTER JOIN '{new}' b ON a.id = b.id
-            WHERE a.properties IS DISTINCT FROM b.properties""").fetchall()
+        rows = ask()
         attributes = 0
         for _, before, after in rows:
             if before is not None and after is not None:
@@ -512,10 +553,23 @@ def load_by_id(path):
         return {resource["canonicalId"]: resource for resource in json.load(file)["resources"]}
 
 
+def load_lines(path):
+    with open(path, encoding="utf-8") as file:
+        return {resource["canonicalId"]: resource["snapshot"]
+                for resource in map(json.loads, file) if "canonicalId" in resource}
+
+
+def child_deepdiff_lines(old, new):
+    return deepdiff(load_lines(old), load_lines(new))
+
+
 def child_deepdiff(old, new):
+    return deepdiff(load_by_id(old), load_by_id(new))
+
+
+def deepdiff(old, new):
     from deepdiff import DeepDiff
 
-    old, new = load_by_id(old), load_by_id(new)
     started = time.process_time()
     found = DeepDiff(old, new, ignore_order=False)
     cpu = time.process_time() - started
@@ -528,6 +582,13 @@ def child_pretty(old, new, old_pretty, new_pretty):
     for source, target in ((old, old_pretty), (new, new_pretty)):
         with open(target, "w", encoding="utf-8") as file:
             json.dump(load_by_id(source), file, indent=1, sort_keys=True, ensure_ascii=False)
+    return {}
+
+
+def child_pretty_lines(old, new, old_pretty, new_pretty):
+    for source, target in ((old, old_pretty), (new, new_pretty)):
+        with open(target, "w", encoding="utf-8") as file:
+            json.dump(load_lines(source), file, indent=1, sort_keys=True, ensure_ascii=False)
     return {}
 
 
@@ -557,10 +618,11 @@ def child_count_report(path):
 
 
 def child_versions():
+    import datafusion
     import deepdiff
     import duckdb
 
-    return {"duckdb": duckdb.__version__, "deepdiff": deepdiff.__version__}
+    return {"duckdb": duckdb.__version__, "datafusion": datafusion.__version__, "deepdiff": deepdiff.__version__}
 
 
 def own_peak():

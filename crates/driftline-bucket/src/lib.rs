@@ -13,7 +13,7 @@ use std::time::Duration;
 use driftline_store::Bucket;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use sha2::{Digest, Sha256};
@@ -61,14 +61,14 @@ pub fn open(url: &str, caches: Option<&Path>) -> Result<Bucket, BucketError> {
     let _inside = runtime.enter();
     let objects: Arc<dyn ObjectStore> = match address.cloud {
         Cloud::S3 => Arc::new(s3(&address, &runtime)?.build().map_err(refused)?),
-        Cloud::Google => Arc::new(
-            GoogleCloudStorageBuilder::from_env()
-                .with_bucket_name(&address.bucket)
-                .with_client_options(client(false))
-                .with_retry(retries())
-                .build()
-                .map_err(refused)?,
-        ),
+        Cloud::Google => {
+            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&address.bucket);
+            // A server of one's own may speak plain HTTP; Google never does.
+            let server = builder.get_config_value(&GoogleConfigKey::BaseUrl);
+            let plain = server.is_some_and(|url| url.starts_with("http://"));
+            let builder = builder.with_client_options(client(plain)).with_retry(retries());
+            Arc::new(builder.build().map_err(refused)?)
+        }
         Cloud::Azure => Arc::new(
             MicrosoftAzureBuilder::from_env()
                 .with_container_name(&address.bucket)

@@ -7,6 +7,8 @@
 mod answers;
 #[cfg(feature = "aws")]
 mod aws;
+#[cfg(feature = "bucket")]
+mod azure;
 mod bad_input;
 #[cfg(feature = "web")]
 mod browser;
