@@ -22,6 +22,7 @@ use serde::Deserialize;
 use crate::cluster::Objects;
 use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
+use crate::fleet_args::{Fleet, RawFleet};
 use crate::live_args::LiveArgs;
 use crate::severity::{Condition, OwnSeverity};
 use crate::time::parse_duration;
@@ -57,6 +58,8 @@ struct RawConfig {
     watch: RawWatch,
     #[serde(default)]
     notify: Vec<RawNotify>,
+    #[serde(default)]
+    fleet: RawFleet,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -203,6 +206,7 @@ pub(crate) struct Config {
     pub swamp_models: Vec<SwampModel>,
     pub watch: Watch,
     pub notify: Vec<Notify>,
+    pub fleet: Fleet,
 }
 
 /// How to read the data of a swamp model that Driftline does not know.
@@ -353,6 +357,7 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         config.swamp_models.push(resolve_swamp_model(model).map_err(|error| error.about(name))?);
     }
     config.watch = resolve_watch(raw.watch)?;
+    config.fleet = raw.fleet.resolve()?;
     for (at, notify) in raw.notify.into_iter().enumerate() {
         let name = format!("{file} [[notify]] {}", at + 1);
         let notify = resolve_notify(notify).map_err(|error| error.about(name))?;
