@@ -21,6 +21,8 @@ pub struct Reach {
     pub exclude_regions: Vec<String>,
     /// Accounts in which to take on `role_name`.
     pub accounts: Vec<String>,
+    /// What whoever named them calls some of them.
+    pub names: BTreeMap<String, String>,
     /// Every active account of the organization.
     pub organization: bool,
     /// Every active account beneath these roots or units of the organization.
@@ -128,6 +130,7 @@ impl Hub {
             return Err(Error::of(Kind::Invalid, "", "", message));
         }
         roster.names = roster.parts.iter().flat_map(Part::names).map(|(id, name)| (id.into(), name.into())).collect();
+        roster.names.extend(reach.names.clone());
         Ok(roster)
     }
 

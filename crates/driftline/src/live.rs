@@ -181,6 +181,7 @@ fn reach(args: &LiveArgs) -> CommandResult<Reach> {
         all_regions: args.all_regions,
         exclude_regions: args.exclude_regions.clone(),
         accounts: meant.ids.into_iter().collect(),
+        names: meant.names,
         organization: args.organization || meant.organization,
         parents: meant.parents.into_iter().collect(),
         exclude_accounts: excluded.ids.into_iter().collect(),

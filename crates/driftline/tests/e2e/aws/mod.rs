@@ -4,7 +4,9 @@
 //! accounts do not see each other. The proxy is each test's own, and with it the rules and the counts.
 
 mod buckets;
+mod examples;
 mod faults;
+mod fleet;
 mod live;
 mod places;
 mod policy;
