@@ -49,7 +49,7 @@ pub(crate) fn observe(
         per_service: args.per_service,
     };
     let sources = vec![Asking { source, observer, args: args.clone() }];
-    let sweep = Sweep { sources, at_once, max_calls: None, shard: None, fleet: false, permissions };
+    let sweep = Sweep { sources, at_once, max_calls: None, shard: None, fleet: false, terse: false, permissions };
     let swept = self::sweep(settings, &sweep);
     let partial = swept.is_partial();
     let Swept { lines, accounts, failures: found } = swept;

@@ -24,7 +24,7 @@ use crate::output::{GREEN, Page, Show, count, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
-use crate::swept::Swept;
+use crate::swept::{Sweep, Swept};
 use crate::time::parse_moment;
 use crate::{cluster, documents};
 
@@ -262,7 +262,7 @@ pub(crate) fn observe_configured(
 ) -> Outcome {
     if let Origin::Live(_) = &source.from {
         let args = AllArgs { permissions, ..AllArgs::default() };
-        let sweep = crate::observe_all::plan(&args, &settings.config.fleet, [source], None);
+        let sweep = Sweep { terse: false, ..crate::observe_all::plan(&args, &settings.config.fleet, [source], None) };
         let Swept { lines, accounts, failures } = crate::live::sweep(settings, &sweep);
         let unreached = accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error);
         let failures: Vec<CommandError> = failures.into_iter().map(|failure| failure.error).chain(unreached).collect();

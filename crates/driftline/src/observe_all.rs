@@ -74,8 +74,11 @@ pub(crate) fn run(settings: &Settings, args: &AllArgs) -> CommandResult<u8> {
             .printer
             .note("no source asks AWS itself, and the others are the first share's: there was nothing to do");
     }
-    settings.printer.print(&report)?;
     let nothing = report.lines.is_empty() && report.others.is_empty();
+    // Where nobody was even found, an empty report would look like an empty fleet.
+    if failed == 0 || !nothing || !report.accounts.is_empty() {
+        settings.printer.print(&report)?;
+    }
     let unreached = report.accounts.values().filter(|run| run.unreached.is_some()).count();
     match failed {
         0 if nothing && unreached > 0 => Err(CommandError::new("nothing was observed: no account could be entered")),
@@ -111,6 +114,7 @@ pub(crate) fn plan<'c>(
         max_calls: args.max_calls.or(fleet.max_calls),
         shard,
         fleet: true,
+        terse: true,
         permissions: args.permissions,
     }
 }

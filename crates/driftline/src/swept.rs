@@ -38,9 +38,11 @@ pub(crate) struct Sweep<'a> {
     pub at_once: AtOnce,
     pub max_calls: Option<u64>,
     pub shard: Option<Shard>,
-    /// Whether many accounts may be meant: then who is in the organization is kept, what is known of an account that
-    /// cannot be entered becomes not checked, and what is wrong is said once and not for each stream.
+    /// Whether it is of configured sources: then who is in the organization is kept, and what is known of an account that
+    /// cannot be entered becomes not checked.
     pub fleet: bool,
+    /// Whether somebody tells the gaps of all accounts at the end, so that those of each stream need not be said.
+    pub terse: bool,
     pub permissions: PermissionArgs,
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use aws_wire::{Counts, Error};
-use driftline_aws::{Here, Pass, accounts, organization};
+use driftline_aws::{Here, Observer, Pass, accounts, organization};
 use driftline_core::{Coverage, Extent, Outcome, SourceName, StreamId};
 use driftline_sources::normalize::{Listing, NormalizeError};
 use driftline_store::Store;
@@ -138,7 +138,7 @@ impl<'a> Taker<'a> {
             for (reason, kinds) in reasons {
                 let text = format!("{stream}: {}: {reason}", kinds.join(", "));
                 // Of a thousand accounts that lack one permission this would be all there is to read.
-                if self.sweep.fleet { printer.detail(&text) } else { printer.warn(&text) }
+                if self.sweep.terse { printer.detail(&text) } else { printer.warn(&text) }
             }
         });
         let about = format!("{stream} was not committed");
@@ -243,7 +243,11 @@ fn named(source: &SourceName, pass: &Pass) -> CommandResult<StreamId> {
 /// Whether a stream is one that this job would have made a version of in this account.
 fn is_of(stream: &StreamId, job: &Job<'_>, account: &str) -> bool {
     let (source, ours) = (stream.source.as_str(), job.source.as_str());
-    let is_source = source == ours || source.strip_prefix(ours).is_some_and(|rest| rest.starts_with('/'));
+    // Each stack is a source of its own beneath the one that lists them.
+    let is_part = || {
+        job.observer == Observer::CloudFormation && source.strip_prefix(ours).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_source = source == ours || is_part();
     let Some(scope) = stream.scope.as_ref().filter(|_| is_source) else { return false };
     let mut parts = scope.as_str().split('/');
     let (whose, region, scan) = (parts.next(), parts.next().unwrap_or_default(), parts.next() == Some("scan"));

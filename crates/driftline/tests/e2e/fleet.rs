@@ -179,9 +179,9 @@ fn one_stream_of_many_accounts_is_counted_where_things_are() {
         vec![function(&one, "us-east-1", 3), function(&one, "eu-west-1", timeout), function(&two, "us-east-1", 3)]
     };
     let everywhere = [json!({"type": "*", "place": "*", "outcome": "complete"})];
-    fleet.observe("file/all", None, 2, &everywhere, &things(3));
+    fleet.observe("file/many", None, 2, &everywhere, &things(3));
     fleet.sandbox.run(["baseline", "set"]).succeeded();
-    fleet.observe("file/all", None, 1, &everywhere, &things(30));
+    fleet.observe("file/many", None, 1, &everywhere, &things(30));
     fleet.observe("other", None, 1, &[complete(&two, "us-east-1")], &[group(&two, 0)]);
     let counts = |row: &Json| {
         let count = |name: &str| row[name].as_u64().unwrap();
@@ -206,7 +206,7 @@ fn one_stream_of_many_accounts_is_counted_where_things_are() {
             (text("account"), text("source"), text("status"))
         })
         .collect();
-    let expected = [(&one, "file/all", "drifted"), (&two, "other", "not_checked"), (&two, "file/all", "in_sync")];
+    let expected = [(&one, "file/many", "drifted"), (&two, "other", "not_checked"), (&two, "file/many", "in_sync")];
     assert_eq!(
         sources,
         expected.map(|(account, source, status)| (account.clone(), source.to_owned(), status.to_owned()))

@@ -168,7 +168,7 @@ def spread(accounts, regions):
     """Other queues in each of many accounts and regions: an access key of twelve digits is the account."""
     for at, account in enumerate(accounts.split(",")):
         for nth, region in enumerate(regions.split(",")):
-            sqs = boto3.client("sqs", region_name=region, aws_access_key_id=account)
+            sqs = boto3.client("sqs", region_name=region, aws_access_key_id=account, aws_secret_access_key="secret")
             for queue in range(1 + (at + nth) % 3):
                 sqs.create_queue(QueueName=f"orders-{at}-{nth}-{queue}", Attributes={"VisibilityTimeout": str(30 + at)})
 
@@ -240,5 +240,5 @@ def messages(queue):
             client("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
 
 
-VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each, bucket, upload, narrow, topic, no_topic, messages]}
+VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, account, unit, spread, one_of_each, bucket, upload, narrow, topic, no_topic, messages]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))
