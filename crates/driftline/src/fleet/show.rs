@@ -100,12 +100,9 @@ impl Fleet {
         })
     }
 
+    /// Rows are accounts only where nothing divides them.
     fn noun(&self) -> &'static str {
-        match self.by {
-            By::Account => "account",
-            By::Region => "account and region",
-            By::Source => "account and source",
-        }
+        if self.by == By::Account { "account" } else { "row" }
     }
 
     fn summary(&self) -> Json {
@@ -141,7 +138,7 @@ impl Fleet {
         let Tally { in_sync, drifted, unknown, not_checked } = self.tally();
         format!(
             "{}: {}; {drifted} drifted, {unknown} unknown, {not_checked} not checked, {in_sync} in sync (of {})",
-            plural(self.rows.len(), self.noun()),
+            count(self.rows.len(), self.noun()),
             if told.is_empty() { "nobody was looked at".to_owned() } else { told.join(", ") },
             count(self.tally().total(), "resource"),
         )
@@ -234,13 +231,6 @@ impl Fleet {
             true => "nobody says which accounts there should be, so none can be missing; [fleet] accounts or --expect FILE does".to_owned(),
             false => format!("expected as said by {}", self.expected_from.join(", ")),
         }
-    }
-}
-
-fn plural(number: usize, noun: &str) -> String {
-    match (number, noun) {
-        (1, noun) => format!("1 {noun}"),
-        (number, noun) => format!("{number} {}", noun.replacen("account", "accounts", 1)),
     }
 }
 

@@ -183,7 +183,7 @@ fn two_shares_side_by_side_fill_one_bucket_with_what_one_run_sees() {
 
 #[test]
 fn an_organization_is_kept_so_that_whoever_was_never_seen_is_missed() {
-    let Some(cloud) = Cloud::of_moto() else { return };
+    let Some(cloud) = Cloud::of_another_moto() else { return };
     let ids = cloud.boto3(&["organization", "shop", "pay", "lab-one", "lab-two"]);
     let ids: Vec<&str> = ids.as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
     let labs = cloud.boto3(&["unit", "labs", ids[3], ids[4]]);

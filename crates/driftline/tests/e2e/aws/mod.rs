@@ -74,6 +74,14 @@ impl Cloud {
         Some(Self::with(&environment, settings))
     }
 
+    /// The same on a moto of its own: one moto has one organization, whoever asks.
+    pub(crate) fn of_another_moto() -> Option<Self> {
+        static ANOTHER: OnceLock<Emulator> = OnceLock::new();
+        let environment = environment()?;
+        let emulator = ANOTHER.get_or_init(|| Emulator::moto(&environment).unwrap());
+        Some(Self::with(&environment, Settings::before(emulator.url())))
+    }
+
     fn with(environment: &Path, settings: Settings) -> Self {
         Self {
             sandbox: Sandbox::new(),
