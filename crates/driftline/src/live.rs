@@ -30,6 +30,9 @@ use crate::trail::{FIRST, Times};
 use sweep::{Asker, Job};
 use taking::{Progress, Taker, not_reached, partial};
 
+const OF_CLOUD_CONTROL: &str =
+    "reading through Cloud Control needs the read permissions of each type itself, too; its schema lists them";
+
 /// Answers that wait to be committed. Beyond that asking waits, and memory does not grow.
 const WAITING: usize = 4;
 
@@ -276,9 +279,7 @@ pub(crate) fn iam_policy(settings: &Settings, args: &IamPolicyArgs) -> CommandRe
     let reach = Reach { all_regions: args.all_regions, organization: args.organization, ..Reach::default() };
     let actions = policy::actions(observers.iter().map(|observer| (*observer, &asked)), &reach);
     if observers.contains(&Observer::CloudControl) {
-        settings.printer.note(
-            "reading through Cloud Control needs the read permissions of each type itself, too; its schema lists them",
-        );
+        settings.printer.note(OF_CLOUD_CONTROL);
     }
     let text = serde_json::to_string_pretty(&policy::policy(&actions)).unwrap_or_default() + "\n";
     write_out(text.as_bytes())

@@ -160,6 +160,9 @@ pub(crate) fn plan_all(settings: &Settings, sweep: &Sweep<'_>) -> CommandResult<
         return Err(CommandError::new("no source of the configuration asks AWS itself")
             .hint("give a [[source]] `model` and `aws`, e.g. model = \"inventory\" and aws = {}"));
     }
+    if sweep.sources.iter().any(|asking| asking.observer == Observer::CloudControl.name()) {
+        settings.printer.note(super::OF_CLOUD_CONTROL);
+    }
     settings.printer.print(&WholePlan {
         schema: "driftline.plan/v1",
         sources,

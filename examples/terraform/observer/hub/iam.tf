@@ -68,6 +68,15 @@ resource "aws_iam_role_policy" "hub" {
   })
 }
 
+# The account that the observer runs in is looked at as it is, without another role.
+resource "aws_iam_role_policy" "own_account" {
+  count = var.observe_own_account ? 1 : 0
+
+  name   = "observe-own-account"
+  role   = aws_iam_role.hub.id
+  policy = jsonencode(jsondecode(file("${path.module}/../account/observer-policy.json")))
+}
+
 # What starts the container may fetch the image, write its log, and read the seal key.
 resource "aws_iam_role" "start" {
   name = "${var.name}-start"

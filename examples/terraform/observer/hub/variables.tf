@@ -69,6 +69,12 @@ variable "memory" {
   default     = 1024
 }
 
+variable "observe_own_account" {
+  description = "Whether the account of the hub is looked at, too. If not, exclude it in driftline.toml."
+  type        = bool
+  default     = true
+}
+
 variable "kms_key_arn" {
   description = "A key of yours for the bucket; S3's own if there is none."
   type        = string
