@@ -18,6 +18,7 @@ use aws_types::service_config::ServiceConfigKey;
 use crate::call::{Call, Reply, header};
 use crate::endpoint::{Variant, address, is_aws, service_id, signing_region};
 use crate::error::{Error, Kind, from_response, is_html, is_skew};
+use crate::gate::Bounds;
 use crate::identity::{CallerIdentity, Identity, Keys, Origin, Role, with_causes};
 use crate::pace::{Counts, Pace};
 use crate::retry::Schedule;
@@ -39,10 +40,12 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// For one attempt, answer included.
     pub attempt_timeout: Duration,
-    /// Requests on the wire at once, over all accounts and regions.
-    pub concurrency: usize,
+    /// Requests on the wire at once.
+    pub bounds: Bounds,
     /// Calls that may be made in all, attempts counted.
     pub budget: Option<u64>,
+    /// What this client shares with others, within which its own bounds and budget hold.
+    pub pace: Option<Arc<Pace>>,
     pub user_agent: String,
     pub jitter: Jitter,
 }
@@ -57,8 +60,9 @@ impl Default for Options {
             schedule: Schedule::default(),
             connect_timeout: Duration::from_secs(5),
             attempt_timeout: Duration::from_mins(1),
-            concurrency: 16,
+            bounds: Bounds::default(),
             budget: None,
+            pace: None,
             user_agent: concat!("aws-wire/", env!("CARGO_PKG_VERSION")).to_owned(),
             jitter: Arc::new(fastrand::f64),
         }
@@ -138,11 +142,11 @@ impl Client {
             .connector_settings(settings)
             .sleep_impl(TokioSleep::new())
             .proxy_config(ProxyConfig::from_env())
-            .pool_max_idle_per_host(options.concurrency)
+            .pool_max_idle_per_host(options.bounds.overall)
             .build();
         let time = config.time_source().unwrap_or_default();
         let shared = Shared {
-            pace: Pace::new(options.concurrency, options.budget),
+            pace: Pace::new(options.bounds, options.budget).within(options.pace.clone()),
             options: options.clone(),
             connector,
             time: time.clone(),
@@ -242,7 +246,7 @@ impl Client {
         let mut renewed = false;
         let mut corrected = false;
         loop {
-            shared.pace.spend().map_err(|budget| {
+            shared.pace.spend(&self.account).map_err(|budget| {
                 let message = format!("the budget of {budget} calls is spent");
                 Error::of(Kind::Budget, call.service, call.operation, message)
             })?;
@@ -257,7 +261,7 @@ impl Client {
                 Err(failure) => failure,
             };
             if error.error.kind == Kind::Throttled {
-                shared.pace.count_throttle();
+                shared.pace.count_throttle(&self.account);
             }
             // Credentials that expired under way, and a clock that is wrong, are each put right once.
             if error.expired() && !renewed {
@@ -274,7 +278,7 @@ impl Client {
                 attempt += 1;
                 tokio::time::sleep(wait).await;
             }
-            shared.pace.count_retry();
+            shared.pace.count_retry(&self.account);
         }
     }
 
@@ -291,7 +295,7 @@ impl Client {
         let fail = |kind, message: String| Error::of(kind, call.service, call.operation, message);
         let request = request(call, base, &signing).map_err(|error| fail(Kind::Invalid, error))?;
         let request = request.try_into().map_err(|error| fail(Kind::Invalid, format!("{error}")))?;
-        let permit = shared.pace.enter().await;
+        let permit = shared.pace.enter(&self.account, region, call.service).await;
         let exchange = async {
             let response = shared.connector.call(request).await.map_err(|error| {
                 let text = with_causes(&error);

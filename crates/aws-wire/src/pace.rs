@@ -1,12 +1,14 @@
-//! How fast calls go out: a bucket of tokens per account, region and service, a bound on calls under way, and a budget.
+//! How fast calls go out: a bucket of tokens per account, region and service, bounds on calls under way, and a budget.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
+
+use crate::gate::{Bounds, Gates};
 
 /// Calls a second that a service takes without complaint, and how many at once after a rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +63,12 @@ impl Bucket {
         }
         Duration::from_secs_f64(-self.tokens / self.rate.per_second)
     }
+
+    /// Whether it has rested long enough to be like one that was never used.
+    fn is_full(&self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.tokens + passed * self.rate.per_second >= self.rate.burst
+    }
 }
 
 /// What was asked of AWS so far.
@@ -72,56 +80,96 @@ pub struct Counts {
     pub retried: u64,
 }
 
-/// What all clients of one run share.
+/// Buckets that are full again are as good as new, so beyond this many they are forgotten.
+const KEPT: usize = 4096;
+
+/// What all clients of one run share: how fast and how many at once they ask, and how much in all.
+///
+/// A pace may be within another: then both hold, and only the outermost has buckets.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
+    within: Option<Arc<Pace>>,
     buckets: Mutex<BTreeMap<(String, String, String), Bucket>>,
-    under_way: Semaphore,
+    gates: Gates,
     budget: Option<u64>,
     calls: AtomicU64,
-    throttled: AtomicU64,
-    retried: AtomicU64,
+    by_account: Mutex<BTreeMap<String, Counts>>,
 }
 
 impl Pace {
-    pub(crate) fn new(concurrency: usize, budget: Option<u64>) -> Self {
+    pub fn new(bounds: Bounds, budget: Option<u64>) -> Self {
         Self {
+            within: None,
             buckets: Mutex::default(),
-            under_way: Semaphore::new(concurrency.max(1)),
+            gates: Gates::new(bounds),
             budget,
             calls: AtomicU64::new(0),
-            throttled: AtomicU64::new(0),
-            retried: AtomicU64::new(0),
+            by_account: Mutex::default(),
         }
     }
 
-    /// Counts one call, unless the budget is spent.
-    pub(crate) fn spend(&self) -> Result<(), u64> {
-        let Some(budget) = self.budget else {
-            self.calls.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
+    #[must_use]
+    pub fn within(self, outer: Option<Arc<Pace>>) -> Self {
+        Self { within: outer, ..self }
+    }
+
+    /// This one, and those that it is within.
+    fn chain(&self) -> impl Iterator<Item = &Pace> {
+        std::iter::successors(Some(self), |pace| pace.within.as_deref())
+    }
+
+    /// Counts one call of an account, unless a budget is spent; then says how large it was.
+    pub(crate) fn spend(&self, account: &str) -> Result<(), u64> {
+        for pace in self.chain() {
+            let within = |calls| pace.budget.is_none_or(|budget| calls < budget).then_some(calls + 1);
+            let granted = pace.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+            granted.map_err(|_| pace.budget.unwrap_or_default())?;
+        }
+        self.count(account, |counts| counts.calls += 1);
+        Ok(())
+    }
+
+    pub(crate) fn count_throttle(&self, account: &str) {
+        self.count(account, |counts| counts.throttled += 1);
+    }
+
+    pub(crate) fn count_retry(&self, account: &str) {
+        self.count(account, |counts| counts.retried += 1);
+    }
+
+    fn count(&self, account: &str, add: impl Fn(&mut Counts)) {
+        for pace in self.chain() {
+            let mut counts = pace.by_account.lock().unwrap_or_else(PoisonError::into_inner);
+            match counts.get_mut(account) {
+                Some(known) => add(known),
+                None => add(counts.entry(account.to_owned()).or_default()),
+            }
+        }
+    }
+
+    /// What the credentials of each account asked; under the empty name what was asked before it was known whose they
+    /// are.
+    pub fn by_account(&self) -> BTreeMap<String, Counts> {
+        self.by_account.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn counts(&self) -> Counts {
+        let add = |sum: Counts, one: &Counts| Counts {
+            calls: sum.calls + one.calls,
+            throttled: sum.throttled + one.throttled,
+            retried: sum.retried + one.retried,
         };
-        let within = |calls| (calls < budget).then_some(calls + 1);
-        self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).map(|_| ()).map_err(|_| budget)
-    }
-
-    pub(crate) fn count_throttle(&self) {
-        self.throttled.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_retry(&self) {
-        self.retried.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts { calls: read(&self.calls), throttled: read(&self.throttled), retried: read(&self.retried) }
+        self.by_account.lock().unwrap_or_else(PoisonError::into_inner).values().fold(Counts::default(), add)
     }
 
     pub(crate) async fn wait_for_token(&self, account: &str, region: &str, service: &str) {
         let now = Instant::now();
+        let outermost = self.chain().last().unwrap_or(self);
         let wait = {
-            let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut buckets = outermost.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+            if buckets.len() > KEPT {
+                buckets.retain(|_, bucket| !bucket.is_full(now));
+            }
             let key = (account.to_owned(), region.to_owned(), service.to_owned());
             buckets.entry(key).or_insert_with(|| Bucket::new(rate_of(service), now)).take(now)
         };
@@ -131,8 +179,12 @@ impl Pace {
     }
 
     /// Held while a request is on the wire, and not while it waits to be tried again.
-    pub(crate) async fn enter(&self) -> SemaphorePermit<'_> {
-        self.under_way.acquire().await.expect("this semaphore is never closed")
+    pub(crate) async fn enter(&self, account: &str, region: &str, service: &str) -> Vec<OwnedSemaphorePermit> {
+        let mut held = Vec::new();
+        for pace in self.chain() {
+            pace.gates.enter(account, region, service, &mut held).await;
+        }
+        held
     }
 }
 
@@ -153,7 +205,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn accounts_regions_and_services_have_their_own_buckets() {
-        let pace = Pace::new(1, None);
+        let pace = Pace::new(Bounds::default(), None);
         let start = Instant::now();
         for _ in 0..5 {
             pace.wait_for_token("1", "us-east-1", "route53").await;
@@ -167,9 +219,34 @@ mod tests {
 
     #[test]
     fn a_budget_is_spent_exactly() {
-        let pace = Pace::new(1, Some(3));
-        let granted = (0..10).filter(|_| pace.spend().is_ok()).count();
+        let pace = Pace::new(Bounds::default(), Some(3));
+        let granted = (0..10).filter(|_| pace.spend("1").is_ok()).count();
         assert_eq!((granted, pace.counts().calls), (3, 3));
-        assert_eq!(pace.spend(), Err(3));
+        assert_eq!(pace.spend("1"), Err(3));
+    }
+
+    #[test]
+    fn a_pace_within_another_spends_and_counts_in_both() {
+        let outer = Arc::new(Pace::new(Bounds::default(), Some(5)));
+        let [first, second] =
+            [Some(2), None].map(|budget| Pace::new(Bounds::default(), budget).within(Some(outer.clone())));
+        assert_eq!((0..4).filter(|_| first.spend("1").is_ok()).count(), 2, "its own budget");
+        assert_eq!((0..4).filter(|_| second.spend("2").is_ok()).count(), 3, "what is left of the one for all");
+        second.count_throttle("2");
+        let of = |calls, throttled| Counts { calls, throttled, retried: 0 };
+        assert_eq!(outer.by_account(), BTreeMap::from([("1".to_owned(), of(2, 0)), ("2".to_owned(), of(3, 1))]));
+        assert_eq!((first.counts(), second.counts(), outer.counts()), (of(2, 0), of(3, 1), of(5, 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn buckets_that_are_full_again_are_forgotten() {
+        let pace = Pace::new(Bounds::default(), None);
+        for account in 0..=KEPT {
+            pace.wait_for_token(&account.to_string(), "us-east-1", "ec2").await;
+        }
+        assert_eq!(pace.buckets.lock().expect("not poisoned").len(), KEPT + 1);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        pace.wait_for_token("new", "us-east-1", "ec2").await;
+        assert_eq!(pace.buckets.lock().expect("not poisoned").len(), 1);
     }
 }

@@ -1,14 +1,16 @@
 //! Which accounts and regions are looked at, and with whose credentials.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_wire::endpoint::Partition;
 use aws_wire::{Client, Error, Kind, Role};
+use driftline_sources::organization::{is_account, is_parent};
 use serde_json::Value;
 
-use crate::row::{Given, Operation, Paging, Wire};
-use crate::run::{ask, pages};
-use crate::shape::{all, text_at};
+use crate::organization::{self, Part};
+use crate::row::{Operation, Wire};
+use crate::run::ask;
+use crate::shape::all;
 
 /// Where to look, as it was asked for.
 #[derive(Clone, Debug, Default)]
@@ -19,29 +21,49 @@ pub struct Reach {
     pub exclude_regions: Vec<String>,
     /// Accounts in which to take on `role_name`.
     pub accounts: Vec<String>,
+    /// What whoever named them calls some of them.
+    pub names: BTreeMap<String, String>,
     /// Every active account of the organization.
     pub organization: bool,
+    /// Every active account beneath these roots or units of the organization.
+    pub parents: Vec<String>,
+    /// Accounts not to look at, whoever names them.
+    pub exclude_accounts: Vec<String>,
+    /// The same for everything beneath these roots or units.
+    pub exclude_parents: Vec<String>,
+    /// A name, or an ARN; `{account}` in it stands for the id of the account.
     pub role_name: Option<String>,
     pub external_id: Option<String>,
 }
 
-/// One account, and the regions to look at in it.
+impl Reach {
+    /// Whether other accounts than that of the credentials may be meant.
+    pub fn names_accounts(&self) -> bool {
+        self.organization || !self.accounts.is_empty() || !self.parents.is_empty()
+    }
+}
+
+/// Whom the credentials are of: from there every account is entered.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct Hub {
     pub client: Client,
     pub account: String,
     pub partition: &'static str,
-    pub regions: Vec<String>,
 }
 
-/// An account that could not be looked at.
-#[derive(Clone, Debug)]
-pub struct Unreached {
-    pub account: String,
-    pub error: Error,
+/// The accounts that were asked for, and what was listed to find them.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    pub accounts: BTreeSet<String>,
+    /// What some of them are called.
+    pub names: BTreeMap<String, String>,
+    pub parts: Vec<Part>,
 }
 
 pub const SESSION: &str = "driftline";
+
+/// The role that AWS itself makes in accounts that an organization makes.
+pub const STANDARD_ROLE: &str = "OrganizationAccountAccessRole";
 
 const REGIONS: Operation = Operation {
     service: "ec2",
@@ -51,80 +73,78 @@ const REGIONS: Operation = Operation {
     action: None,
     lists: &["regionInfo"],
 };
-const ACCOUNTS: Operation = Operation {
-    service: "organizations",
-    name: "ListAccounts",
-    wire: Wire::Json { version: "1.1", target: "AWSOrganizationsV20161128" },
-    given: &[("MaxResults", Given::Number(20))],
-    action: None,
-    lists: &[],
-};
-const PAGES: Paging = Paging { tokens: &[("NextToken", "NextToken")], more: None };
 
-/// The operations that finding out needs.
-pub fn operations(reach: &Reach) -> Vec<Operation> {
+/// The operations that finding out takes in each account that is looked at.
+pub fn operations_inside(reach: &Reach) -> Vec<Operation> {
+    if reach.all_regions { vec![REGIONS] } else { Vec::new() }
+}
+
+/// The operations that finding out takes with the credentials at hand.
+pub fn operations_outside(reach: &Reach) -> Vec<Operation> {
     let mut operations = Vec::new();
-    if reach.all_regions {
-        operations.push(REGIONS);
-    }
     if reach.organization {
-        operations.push(ACCOUNTS);
+        operations.push(organization::ACCOUNTS);
+    }
+    if !reach.parents.is_empty() || !reach.exclude_parents.is_empty() {
+        operations.extend([organization::BENEATH, organization::UNITS]);
     }
     operations
 }
 
-/// Finds every account and its regions. One that cannot be reached does not keep the others.
-pub async fn targets(client: &Client, reach: &Reach) -> Result<(Vec<Target>, Vec<Unreached>), Error> {
-    let (client, who) = client.identify().await?;
-    let mut targets = Vec::new();
-    let mut unreached = Vec::new();
-    for account in accounts(&client, &who.account, reach).await? {
-        let reached = match account == who.account {
-            true => Ok(client.clone()),
-            false => enter(&client, &account, reach).await,
-        };
-        let found = match reached {
-            Ok(client) => regions(&client, reach).await.map(|regions| (client, regions)),
-            Err(error) => Err(error),
-        };
-        match found {
-            Ok((client, regions)) => {
-                let partition = Partition::of(client.region()).name;
-                targets.push(Target { client, account, partition, regions });
-            }
-            Err(error) => unreached.push(Unreached { account, error }),
-        }
+impl Hub {
+    pub async fn find(client: &Client) -> Result<Self, Error> {
+        let (client, who) = client.identify().await?;
+        let partition = Partition::of(client.region()).name;
+        Ok(Self { client, account: who.account, partition })
     }
-    Ok((targets, unreached))
-}
 
-async fn accounts(client: &Client, own: &str, reach: &Reach) -> Result<Vec<String>, Error> {
-    let mut accounts: BTreeSet<String> = reach.accounts.iter().cloned().collect();
-    if reach.organization {
-        let listed = pages(client, &ACCOUNTS, Some(&PAGES), "Accounts/*", &[], "").await;
-        // Half of an organization would silently be the whole.
-        if let Some(reason) = listed.partial {
-            let message = format!("the accounts of the organization cannot be listed: {reason}");
-            return Err(Error::of(Kind::AccessDenied, "organizations", "ListAccounts", message));
+    /// Who is meant. Nothing is entered yet.
+    pub async fn roster(&self, reach: &Reach) -> Result<Roster, Error> {
+        let mut roster = Roster { accounts: reach.accounts.iter().cloned().collect(), ..Roster::default() };
+        let named = reach.parents.iter().chain(&reach.exclude_parents);
+        if let Some(wrong) = named.clone().find(|parent| !is_parent(parent)) {
+            let message = format!("`{wrong}` is neither a root nor a unit of an organization, like ou-ab12-cd34ef56");
+            return Err(Error::of(Kind::Invalid, "", "", message));
         }
-        let active = |account: &&Value| text_at(account, "Status") == Some("ACTIVE");
-        accounts.extend(listed.items.iter().filter(active).filter_map(|one| text_at(one, "Id")).map(str::to_owned));
+        if reach.organization {
+            roster.parts.push(Part::whole(&self.client).await?);
+        }
+        for parent in &reach.parents {
+            roster.parts.push(Part::beneath(&self.client, parent, false).await?);
+        }
+        for parent in &reach.exclude_parents {
+            roster.parts.push(Part::beneath(&self.client, parent, true).await?);
+        }
+        let active = |excluded| {
+            let parts = roster.parts.iter().filter(move |part| part.excluded == excluded);
+            parts.flat_map(Part::active).map(str::to_owned).collect::<BTreeSet<String>>()
+        };
+        let (included, excluded) = (active(false), active(true));
+        roster.accounts.extend(included);
+        if !reach.names_accounts() {
+            roster.accounts.insert(self.account.clone());
+        }
+        roster.accounts.retain(|account| !excluded.contains(account) && !reach.exclude_accounts.contains(account));
+        if let Some(account) = roster.accounts.iter().find(|account| !is_account(account)) {
+            let message = format!("`{account}` is not the id of an account, which has twelve digits");
+            return Err(Error::of(Kind::Invalid, "", "", message));
+        }
+        roster.names = roster.parts.iter().flat_map(Part::names).map(|(id, name)| (id.into(), name.into())).collect();
+        roster.names.extend(reach.names.clone());
+        Ok(roster)
     }
-    if accounts.is_empty() {
-        accounts.insert(own.to_owned());
+
+    /// Takes on the role in an account.
+    pub async fn enter(&self, account: &str, reach: &Reach) -> Result<Client, Error> {
+        match account == self.account {
+            true => Ok(self.client.clone()),
+            false => enter(&self.client, account, reach).await,
+        }
     }
-    if let Some(account) = accounts.iter().find(|account| !is_account(account)) {
-        let message = format!("`{account}` is not the id of an account, which has twelve digits");
-        return Err(Error::of(Kind::Invalid, "", "", message));
-    }
-    Ok(accounts.into_iter().collect())
 }
 
 async fn enter(client: &Client, account: &str, reach: &Reach) -> Result<Client, Error> {
-    let partition = Partition::of(client.region()).name;
-    let name = reach.role_name.as_deref().unwrap_or("OrganizationAccountAccessRole");
-    let arn =
-        if name.starts_with("arn:") { name.to_owned() } else { format!("arn:{partition}:iam::{account}:role/{name}") };
+    let arn = role_arn(Partition::of(client.region()).name, account, reach.role_name.as_deref());
     let role = Role { arn, external_id: reach.external_id.clone(), session_name: SESSION.to_owned() };
     let (client, who) = client.assume(&role).await?.identify().await?;
     // An emulator may take a role for something else than it is.
@@ -135,7 +155,32 @@ async fn enter(client: &Client, account: &str, reach: &Reach) -> Result<Client, 
     Ok(client)
 }
 
-async fn regions(client: &Client, reach: &Reach) -> Result<Vec<String>, Error> {
+/// Why an account was not looked at, in words that are the same each time it happens.
+pub fn reason(error: &Error) -> String {
+    let what = format!("{} {}", error.service, error.operation);
+    let why = match error.kind {
+        Kind::AccessDenied if &*error.operation == "AssumeRole" => {
+            "access denied: sts:AssumeRole is not allowed".into()
+        }
+        Kind::AccessDenied => format!("access denied: {what} is not allowed"),
+        Kind::Throttled => format!("throttled: {what} was refused at every attempt"),
+        Kind::Timeout => format!("time-out: {what} did not answer in time"),
+        Kind::Budget => "budget: the calls that this run may make were spent".into(),
+        Kind::Unreachable => format!("unreachable: no connection for {what}"),
+        Kind::Credentials => format!("credentials: {what} refused them"),
+        _ => format!("refused: {what} answered {}", error.code.as_deref().unwrap_or("an error")),
+    };
+    format!("account not entered: {why}")
+}
+
+/// The role that is taken on in an account.
+pub fn role_arn(partition: &str, account: &str, named: Option<&str>) -> String {
+    let name = named.unwrap_or(STANDARD_ROLE).replace("{account}", account);
+    if name.starts_with("arn:") { name } else { format!("arn:{partition}:iam::{account}:role/{name}") }
+}
+
+/// The regions of an account that are to be looked at.
+pub async fn regions(client: &Client, reach: &Reach) -> Result<Vec<String>, Error> {
     let mut regions: BTreeSet<String> = reach.regions.iter().cloned().collect();
     if reach.all_regions {
         let answer = ask(client, &REGIONS, &[], "").await?;
@@ -158,22 +203,29 @@ fn is_region(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase()) && name.len() <= 40 && name.chars().all(fits)
 }
 
-fn is_account(id: &str) -> bool {
-    id.len() == 12 && id.chars().all(|char| char.is_ascii_digit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_a_region_or_an_account_is_refused() {
+    fn a_role_is_named_once_for_all_accounts() {
+        for (named, arn) in [
+            (None, "arn:aws:iam::123456789012:role/OrganizationAccountAccessRole"),
+            (Some("audit/Reader"), "arn:aws:iam::123456789012:role/audit/Reader"),
+            (Some("reader-{account}"), "arn:aws:iam::123456789012:role/reader-123456789012"),
+            (Some("arn:aws:iam::{account}:role/x"), "arn:aws:iam::123456789012:role/x"),
+        ] {
+            assert_eq!(role_arn("aws", "123456789012", named), arn);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_region_is_refused() {
         for good in ["us-east-1", "us-gov-west-1", "eusc-de-east-1"] {
             assert!(is_region(good), "{good}");
         }
         for bad in ["", "US-EAST-1", "us east", "../x", "-a", "latest/x"] {
             assert!(!is_region(bad), "{bad}");
         }
-        assert!(is_account("123456789012") && !is_account("12345678901") && !is_account("12345678901a"));
     }
 }

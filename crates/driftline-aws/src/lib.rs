@@ -12,6 +12,7 @@ mod config;
 mod dns;
 mod make;
 pub mod observer;
+pub mod organization;
 pub mod pass;
 pub mod policy;
 pub mod row;
@@ -21,6 +22,6 @@ pub mod shape;
 pub mod table;
 mod topology;
 
-pub use accounts::{Reach, Target};
+pub use accounts::{Hub, Reach, Roster};
 pub use observer::{Asked, Observer, Unit};
 pub use pass::{Here, Pass};

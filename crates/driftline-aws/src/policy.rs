@@ -7,19 +7,36 @@ use serde_json::{Value, json};
 use crate::accounts::{self, Reach};
 use crate::observer::{Asked, Observer};
 
-/// The actions of some observers, in order.
+/// The actions of some observers, and of finding out where to look: all that a run needs if it looks only at its own
+/// account.
 pub fn actions<'a>(observers: impl IntoIterator<Item = (Observer, &'a Asked)>, reach: &Reach) -> BTreeSet<String> {
-    let mut actions: BTreeSet<String> = BTreeSet::from(["sts:GetCallerIdentity".to_owned()]);
+    let mut actions = inside(observers, reach);
+    actions.extend(outside(reach));
+    actions
+}
+
+/// What is asked in each account that is looked at, with the role there.
+pub fn inside<'a>(observers: impl IntoIterator<Item = (Observer, &'a Asked)>, reach: &Reach) -> BTreeSet<String> {
+    let mut actions: BTreeSet<String> = BTreeSet::from([WHO.to_owned()]);
     for (observer, asked) in observers {
         actions.extend(observer.operations(asked).iter().map(crate::row::Operation::action));
     }
-    actions.extend(accounts::operations(reach).iter().map(crate::row::Operation::action));
+    actions.extend(accounts::operations_inside(reach).iter().map(crate::row::Operation::action));
+    actions
+}
+
+/// What is asked with the credentials at hand, to find the accounts and enter them.
+pub fn outside(reach: &Reach) -> BTreeSet<String> {
+    let mut actions: BTreeSet<String> = BTreeSet::from([WHO.to_owned()]);
+    actions.extend(accounts::operations_outside(reach).iter().map(crate::row::Operation::action));
     // Another account is looked at with a role in it.
-    if reach.organization || !reach.accounts.is_empty() {
+    if reach.names_accounts() {
         actions.insert("sts:AssumeRole".to_owned());
     }
     actions
 }
+
+const WHO: &str = "sts:GetCallerIdentity";
 
 /// An IAM policy of these actions. Listings have no resource to be narrowed to.
 pub fn policy(actions: &BTreeSet<String>) -> Value {

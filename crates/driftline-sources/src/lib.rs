@@ -16,6 +16,7 @@ pub mod inventory;
 pub mod kubernetes;
 pub mod mapped;
 pub mod normalize;
+pub mod organization;
 pub mod place;
 pub mod plain;
 pub mod schema;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use driftline_core::Severity;
 
+use crate::fleet_args::{AllArgs, FleetArgs};
 use crate::live_args::{EventArgs, LiveArgs};
 use crate::serve_args::ServeArgs;
 
@@ -86,6 +87,8 @@ pub(crate) enum Command {
     Topology(TopologyArgs),
     /// Compliance by rule: what is newly violated, what was fixed, and how many violations there were over time.
     Posture(PostureArgs),
+    /// How every account is looked after: when it was last seen, how whole, what drifted, and who is missing.
+    Fleet(FleetArgs),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -266,14 +269,8 @@ pub(crate) enum Observe {
     Kubernetes(KubernetesArgs),
     /// Read a swamp datastore: what its models observed, as far as Driftline or the configuration knows them.
     Swamp(SwampArgs),
-    /// Run every source of the configuration file.
-    All {
-        /// Exit with 3 if something could not be looked at.
-        #[arg(long, env = "DRIFTLINE_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
-        strict: bool,
-        #[command(flatten)]
-        permissions: PermissionArgs,
-    },
+    /// Run every source of the configuration file; those that ask AWS also in many accounts.
+    All(AllArgs),
 }
 
 #[derive(Debug, Args)]
@@ -424,7 +421,7 @@ pub(crate) struct KubernetesArgs {
     pub permissions: PermissionArgs,
 }
 
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct PermissionArgs {
     /// Commit an observation without resources although the one before had some.
     #[arg(long, env = "DRIFTLINE_ALLOW_EMPTY", value_parser = clap::builder::FalseyValueParser::new())]

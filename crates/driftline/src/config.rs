@@ -22,8 +22,10 @@ use serde::Deserialize;
 use crate::cluster::Objects;
 use crate::compare::{Heuristics, OwnTransform, own_transform};
 use crate::error::{CommandError, CommandResult};
+use crate::fleet_args::{Fleet, RawFleet};
 use crate::live_args::LiveArgs;
 use crate::severity::{Condition, OwnSeverity};
+use crate::surroundings::text_variable;
 use crate::time::parse_duration;
 use crate::watch::plan::{Notify, RawNotify, RawWatch, Watch, interval, resolve_notify, resolve_watch};
 
@@ -57,6 +59,8 @@ struct RawConfig {
     watch: RawWatch,
     #[serde(default)]
     notify: Vec<RawNotify>,
+    #[serde(default)]
+    fleet: RawFleet,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -203,6 +207,7 @@ pub(crate) struct Config {
     pub swamp_models: Vec<SwampModel>,
     pub watch: Watch,
     pub notify: Vec<Notify>,
+    pub fleet: Fleet,
 }
 
 /// How to read the data of a swamp model that Driftline does not know.
@@ -269,8 +274,19 @@ impl UserRule {
     }
 }
 
-/// Reads the file that is named, or the one that lies here; without either, nothing is configured.
+/// The whole configuration as a text in the environment, where there is no file: tasks of ECS have none.
+const IN_ENVIRONMENT: &str = "DRIFTLINE_CONFIG_TEXT";
+
+/// Reads the file that is named, the text in the environment, or the file that lies here; without any, nothing is
+/// configured.
 pub(crate) fn load(named: Option<&Path>) -> CommandResult<Config> {
+    // A server that reads it again names it as it was told where it comes from.
+    if named.is_none_or(|path| path == Path::new(IN_ENVIRONMENT))
+        && let Some(text) = text_variable(IN_ENVIRONMENT)
+    {
+        let about = |error: CommandError| error.about(format!("the configuration in {IN_ENVIRONMENT} is not usable"));
+        return parse(&text, Path::new(IN_ENVIRONMENT)).map_err(about);
+    }
     let (path, must_exist) = match named {
         Some(path) => (path.to_owned(), true),
         None => (PathBuf::from(FILE_NAME), false),
@@ -353,6 +369,7 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         config.swamp_models.push(resolve_swamp_model(model).map_err(|error| error.about(name))?);
     }
     config.watch = resolve_watch(raw.watch)?;
+    config.fleet = raw.fleet.resolve()?;
     for (at, notify) in raw.notify.into_iter().enumerate() {
         let name = format!("{file} [[notify]] {}", at + 1);
         let notify = resolve_notify(notify).map_err(|error| error.about(name))?;

@@ -1,52 +1,43 @@
 //! Observing AWS itself: who is asked and where, what is committed as it comes, and what a dry run prints.
 
-use std::io::{self, Write};
-use std::sync::mpsc;
-use std::time::Duration;
+mod plan;
+mod sweep;
+mod taking;
+
+use std::sync::{Arc, Mutex};
 
 use aws_wire::retry::Schedule;
-use aws_wire::{Client, Counts, Options, Role};
-use driftline_aws::accounts::{self, SESSION, Unreached};
+use aws_wire::{Bounds, Client, Options, Pace, Role};
+use driftline_aws::accounts::{self, SESSION};
 use driftline_aws::cloudtrail::Events;
 use driftline_aws::scan::Index;
-use driftline_aws::{Asked, Here, Observer, Pass, Reach, Target, Unit, policy};
-use driftline_core::{Outcome, SourceName, Span, StreamId};
+use driftline_aws::{Asked, Hub, Observer, Reach, policy};
+use driftline_core::{SourceName, Span};
 use driftline_sources::cloudtrail::Event;
-use driftline_sources::normalize::NormalizeError;
-use futures_util::stream::{self, StreamExt};
-use jiff::Timestamp;
-use serde::Serialize;
+use tokio::sync::mpsc;
 
+pub(crate) use plan::{plan, plan_all};
+
+use crate::accounts::chosen;
 use crate::args::{IamPolicyArgs, PermissionArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
-use crate::observe::{Line, commit_listing};
-use crate::output::{Page, Show, write_out};
+use crate::output::write_out;
 use crate::settings::Settings;
+use crate::swept::{AccountRun, Asking, AtOnce, Failure, Observed, Sweep, Swept};
 use crate::trail::{FIRST, Times};
 
-/// Places that are looked at side by side. What is on the wire is bounded by the client.
-const SIDE_BY_SIDE: usize = 16;
+use sweep::{Asker, Job};
+use taking::{Progress, Taker, not_reached, partial};
 
-/// What came of it: what was committed, and what could not be.
-#[derive(Default)]
-pub(crate) struct Observed {
-    pub lines: Vec<Line>,
-    pub failures: Vec<CommandError>,
-    pub partial: bool,
-}
+const OF_CLOUD_CONTROL: &str =
+    "reading through Cloud Control needs the read permissions of each type itself, too; its schema lists them";
 
-/// What the thread that asks AWS tells the one that commits.
-enum News {
-    Unreached(Unreached),
-    Looked(Box<Here>, Result<Vec<Pass>, NormalizeError>),
-    Progress { done: usize, total: usize, counts: Counts },
-}
+/// Answers that wait to be committed. Beyond that asking waits, and memory does not grow.
+const WAITING: usize = 4;
 
-/// Every place that could be looked at is committed as it is done; one failure never loses another's result.
-///
-/// Asking has a thread and a runtime of its own: the store waits for its files in its own way, and would wait for
-/// ever inside of an asynchronous task.
+/// One source, in whatever accounts and regions it is asked for. Every place that could be looked at is committed as it
+/// is done; one failure never loses another's result.
 pub(crate) fn observe(
     settings: &Settings,
     observer: &str,
@@ -54,196 +45,88 @@ pub(crate) fn observe(
     args: &LiveArgs,
     permissions: PermissionArgs,
 ) -> CommandResult<Observed> {
-    let observer = named(observer)?;
-    let (asked, reach) = (asked(settings, observer, source, args)?, reach(args));
-    let (tell, told) = mpsc::channel();
-    let now = settings.now;
-    let mut run = Run { settings, observer, source, permissions, observed: Observed::default() };
-    let outcome = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| {
-            let tell = tell;
+    let at_once = AtOnce {
+        overall: args.concurrency.unwrap_or(Bounds::default().overall),
+        per_account: args.per_account,
+        per_region: args.per_region,
+        per_service: args.per_service,
+    };
+    let sources = vec![Asking { source, observer, args: args.clone() }];
+    let sweep = Sweep { sources, at_once, max_calls: None, shard: None, fleet: false, terse: false, permissions };
+    let swept = self::sweep(settings, &sweep);
+    let partial = swept.is_partial();
+    let Swept { lines, accounts, failures: found } = swept;
+    let mut failures: Vec<CommandError> =
+        accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error).collect();
+    for Failure { whole, error, .. } in found {
+        if whole {
+            return Err(error.about(format!("cannot observe {observer}")).hint("nothing was committed"));
+        }
+        failures.push(error);
+    }
+    Ok(Observed { lines, failures, partial })
+}
+
+/// Many sources, side by side, each in its accounts and regions.
+///
+/// Asking has a thread and a runtime of its own: the store waits for its files in its own way, and would wait for
+/// ever inside of an asynchronous task.
+pub(crate) fn sweep(settings: &Settings, sweep: &Sweep<'_>) -> Swept {
+    let mut jobs = Vec::new();
+    let mut refused = Vec::new();
+    for (at, asking) in sweep.sources.iter().enumerate() {
+        match job(settings, asking) {
+            Ok(job) => jobs.push((at, job)),
+            Err(error) => refused.push(Failure { source: at, whole: true, error }),
+        }
+    }
+    let (numbers, jobs): (Vec<usize>, Vec<Job<'_>>) = jobs.into_iter().unzip();
+    let progress = Progress::new(settings.printer.shows_progress());
+    let pace = Arc::new(Pace::new(sweep::bounds(sweep.at_once), sweep.max_calls));
+    let taker = Taker::new(settings, sweep, &jobs, &progress);
+    let (tell, told) = mpsc::channel(WAITING);
+    let told = Mutex::new(told);
+    let asker = Asker { sweep, jobs: &jobs, pace: pace.clone(), now: settings.now, progress: &progress, tell };
+    let asked = std::thread::scope(|scope| {
+        let asking = scope.spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| CommandError::because("cannot start the network", &error))?;
-            runtime.block_on(ask_all(observer, source, args, &reach, &asked, now, &tell))
+            runtime.block_on(asker.ask_all());
+            Ok(())
         });
-        run.take(&told);
+        for _ in 0..taker.hands() {
+            scope.spawn(|| taker.take(&told));
+        }
         asking.join().unwrap_or_else(|_| Err(CommandError::new("the thread that asks AWS broke down")))
     });
-    outcome
-        .map_err(|error| error.about(format!("cannot observe {}", observer.name())).hint("nothing was committed"))?;
+    progress.aside(|| {});
+    let mut swept = taker.finish();
+    for failure in &mut swept.failures {
+        failure.source = numbers[failure.source];
+    }
+    swept.failures.append(&mut refused);
+    swept.failures.extend(asked.err().map(|error: CommandError| Failure { source: 0, whole: true, error }));
+    for (account, counts) in pace.by_account() {
+        if let Some(run) = swept.accounts.get_mut(&account) {
+            let AccountRun { calls, throttled, .. } = run;
+            (*calls, *throttled) = (counts.calls, counts.throttled);
+        }
+    }
     // In the order of their names, whichever came first.
-    run.observed.lines.sort_by(|a, b| a.source().cmp(b.source()));
-    Ok(run.observed)
+    swept.lines.sort_by(|a, b| a.source().cmp(b.source()));
+    let counts = pace.counts();
+    settings.printer.detail(&format!(
+        "{} calls to AWS, {} of them throttled, {} tried again",
+        counts.calls, counts.throttled, counts.retried
+    ));
+    swept
 }
 
-/// Finds every account and region, and looks at all of them side by side.
-async fn ask_all(
-    observer: Observer,
-    source: &SourceName,
-    args: &LiveArgs,
-    reach: &Reach,
-    asked: &Asked,
-    now: Timestamp,
-    tell: &mpsc::Sender<News>,
-) -> CommandResult<()> {
-    let refused = |error: aws_wire::Error| CommandError::new(error.to_string());
-    let client = Client::load(&options(args)).await.map_err(refused)?;
-    let (targets, unreached) = accounts::targets(&client, reach).await.map_err(refused)?;
-    // Whoever listens is there until this ends.
-    for unreached in unreached {
-        let _ = tell.send(News::Unreached(unreached));
-    }
-    let places = places(observer, asked, &targets, now);
-    let total = places.len();
-    let looking = stream::iter(places.into_iter().map(|here| async move {
-        let passes = observer.observe(&here, source, asked).await;
-        (here, passes)
-    }));
-    let mut looking = looking.buffer_unordered(SIDE_BY_SIDE);
-    let mut done = 0;
-    loop {
-        match tokio::time::timeout(Duration::from_millis(250), looking.next()).await {
-            Ok(Some((here, passes))) => {
-                done += 1;
-                let _ = tell.send(News::Looked(Box::new(here), passes));
-            }
-            Ok(None) => break,
-            Err(_) => {}
-        }
-        let _ = tell.send(News::Progress { done, total, counts: client.counts() });
-    }
-    Ok(())
-}
-
-fn places(observer: Observer, asked: &Asked, targets: &[Target], now: Timestamp) -> Vec<Here> {
-    let mut places = Vec::new();
-    for target in targets {
-        for unit in observer.units(asked) {
-            let regions = match unit {
-                Unit::Global => vec![None],
-                Unit::Regional => target.regions.iter().map(|region| Some(region.clone())).collect(),
-            };
-            places.extend(regions.into_iter().map(|region| Here {
-                client: region.as_deref().map_or_else(|| target.client.clone(), |name| target.client.in_region(name)),
-                account: target.account.clone(),
-                region,
-                partition: target.partition,
-                taken_at: now,
-            }));
-        }
-    }
-    places
-}
-
-fn not_reached(unreached: &Unreached) -> CommandError {
-    CommandError::new(unreached.error.to_string()).about(format!("the account {} was not observed", unreached.account))
-}
-
-struct Run<'a> {
-    settings: &'a Settings,
-    observer: Observer,
-    source: &'a SourceName,
-    permissions: PermissionArgs,
-    observed: Observed,
-}
-
-impl Run<'_> {
-    fn take(&mut self, told: &mpsc::Receiver<News>) {
-        let progress = Progress { shown: self.settings.printer.shows_progress() };
-        let mut last = Counts::default();
-        for news in told {
-            match news {
-                News::Unreached(unreached) => self.observed.failures.push(not_reached(&unreached)),
-                News::Looked(here, passes) => {
-                    progress.clear();
-                    self.commit(&here, passes);
-                }
-                News::Progress { done, total, counts } => {
-                    last = counts;
-                    progress.show(counts, done, total);
-                }
-            }
-        }
-        progress.clear();
-        self.settings.printer.detail(&format!(
-            "{} calls to AWS, {} of them throttled, {} tried again",
-            last.calls, last.throttled, last.retried
-        ));
-    }
-
-    fn commit(&mut self, here: &Here, passes: Result<Vec<Pass>, NormalizeError>) {
-        let passes = match passes {
-            Ok(passes) => passes,
-            Err(error) => {
-                let failed = CommandError::new(error.to_string());
-                self.observed.failures.push(failed.about(format!("{} was not observed", here.scope())));
-                return;
-            }
-        };
-        for pass in passes {
-            if let Err(error) = self.commit_one(pass) {
-                self.observed.failures.push(error);
-            }
-        }
-    }
-
-    fn commit_one(&mut self, pass: Pass) -> CommandResult<()> {
-        let source = match &pass.part {
-            Some(part) => format!("{}/{part}", self.source)
-                .parse()
-                .map_err(|error: driftline_core::NameError| CommandError::new(error.to_string()))?,
-            None => self.source.clone(),
-        };
-        let stream = StreamId { source, scope: Some(pass.scope) };
-        for (reason, kinds) in partial(&pass.listing.coverage) {
-            self.observed.partial = true;
-            self.settings.printer.warn(&format!("{stream}: {}: {reason}", kinds.join(", ")));
-        }
-        let about = format!("{stream} was not committed");
-        let observer = format!("driftline observe {} (live)", self.observer.name());
-        let line = commit_listing(self.settings, stream, pass.listing, &observer, self.permissions)
-            .map_err(|error| error.about(about))?;
-        self.observed.lines.push(line);
-        Ok(())
-    }
-}
-
-/// Reasons why something was not seen whole, each with the types it is of.
-fn partial(coverage: &driftline_core::Coverage) -> Vec<(String, Vec<String>)> {
-    let mut reasons: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
-    for (kind, _, outcome) in coverage.iter() {
-        if let Outcome::Partial { reason } = outcome {
-            let kinds = reasons.entry(reason.clone()).or_default();
-            if kinds.last().is_none_or(|last| last != kind) {
-                kinds.push(kind.to_owned());
-            }
-        }
-    }
-    reasons.into_iter().collect()
-}
-
-struct Progress {
-    shown: bool,
-}
-
-impl Progress {
-    fn show(&self, counts: Counts, done: usize, total: usize) {
-        if self.shown {
-            let throttled =
-                if counts.throttled > 0 { format!(", {} throttled", counts.throttled) } else { String::new() };
-            let _ = write!(
-                io::stderr().lock(),
-                "\r\x1b[Kasking AWS: {done} of {total} places done, {} calls{throttled}",
-                counts.calls
-            );
-        }
-    }
-
-    fn clear(&self) {
-        if self.shown {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-        }
-    }
+fn job<'a>(settings: &Settings, asking: &'a Asking<'_>) -> CommandResult<Job<'a>> {
+    let Asking { source, observer, args } = asking;
+    let observer = named(observer)?;
+    let asked = asked(settings, observer, source, args)?;
+    Ok(Job { observer, source, args, asked, reach: reach(args)? })
 }
 
 fn named(observer: &str) -> CommandResult<Observer> {
@@ -290,16 +173,25 @@ fn asked(settings: &Settings, observer: Observer, source: &SourceName, args: &Li
     Ok(Asked { types: args.types.clone(), scan, events })
 }
 
-fn reach(args: &LiveArgs) -> Reach {
-    Reach {
+fn reach(args: &LiveArgs) -> CommandResult<Reach> {
+    let meant = chosen(&args.accounts)?;
+    let excluded = chosen(&args.exclude_accounts)?;
+    if excluded.organization {
+        return Err(CommandError::new("excluding the whole organization leaves nobody to look at"));
+    }
+    Ok(Reach {
         regions: args.regions.clone(),
         all_regions: args.all_regions,
         exclude_regions: args.exclude_regions.clone(),
-        accounts: args.accounts.clone(),
-        organization: args.organization,
+        accounts: meant.ids.into_iter().collect(),
+        names: meant.names,
+        organization: args.organization || meant.organization,
+        parents: meant.parents.into_iter().collect(),
+        exclude_accounts: excluded.ids.into_iter().collect(),
+        exclude_parents: excluded.parents.into_iter().collect(),
         role_name: args.role_name.clone(),
         external_id: args.external_id.clone(),
-    }
+    })
 }
 
 pub(crate) fn options(args: &LiveArgs) -> Options {
@@ -310,13 +202,19 @@ pub(crate) fn options(args: &LiveArgs) -> Options {
         session_name: SESSION.to_owned(),
     });
     let standard = Options::default();
+    let bounds = Bounds {
+        overall: args.concurrency.unwrap_or(standard.bounds.overall),
+        account: args.per_account,
+        region: args.per_region,
+        service: args.per_service,
+    };
     Options {
         profile: args.profile.clone(),
         region: args.regions.first().cloned(),
         endpoint_url: args.endpoint_url.clone(),
         roles: roles.collect(),
         schedule: Schedule { attempts: args.attempts.unwrap_or(standard.schedule.attempts), ..standard.schedule },
-        concurrency: args.concurrency.unwrap_or(standard.concurrency),
+        bounds,
         budget: args.max_calls,
         user_agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
         ..standard
@@ -334,18 +232,18 @@ pub(crate) fn lookup(
 ) -> CommandResult<Vec<Event>> {
     let args =
         LiveArgs { profile: profile.map(str::to_owned), regions: vec![region.to_owned()], ..LiveArgs::default() };
-    let reach = Reach { accounts: vec![account.to_owned()], ..reach(&args) };
+    let reach = Reach { accounts: vec![account.to_owned()], ..reach(&args)? };
     let refused = |error: aws_wire::Error| CommandError::new(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::because("cannot start the network", &error))?;
     runtime.block_on(async {
         let client = Client::load(&options(&args)).await.map_err(refused)?;
-        let (targets, unreached) = accounts::targets(&client, &reach).await.map_err(refused)?;
-        if let Some(unreached) = unreached.first() {
-            return Err(not_reached(unreached));
-        }
+        let hub = Hub::find(&client).await.map_err(refused)?;
+        let inside = hub.enter(account, &reach).await.map_err(|error| not_reached(account, &error))?;
+        let regions = accounts::regions(&inside, &reach).await.map_err(refused)?;
         let mut found = Vec::new();
-        for here in places(Observer::CloudTrail, &Asked::default(), &targets, settings.now) {
+        let (observer, asked) = (Observer::CloudTrail, Asked::default());
+        for here in sweep::places_of(observer, &asked, &inside, account, hub.partition, &regions, settings.now) {
             for name in names {
                 let events = Events {
                     since: Some(span.from),
@@ -371,109 +269,6 @@ pub(crate) fn lookup(
     })
 }
 
-/// What would be asked, without asking.
-pub(crate) fn plan(settings: &Settings, observer: &str, source: &SourceName, args: &LiveArgs) -> CommandResult<()> {
-    let observer = named(observer)?;
-    let (asked, reach) = (asked(settings, observer, source, args)?, reach(args));
-    let some = |list: &[String], none: &str| if list.is_empty() { none.to_owned() } else { list.join(", ") };
-    let regions = match (args.all_regions, observer.units(&asked).contains(&Unit::Regional)) {
-        (_, false) => "none: it is the same in all of them".to_owned(),
-        (true, true) => "every region that is enabled".to_owned(),
-        (false, true) => some(&args.regions, "the configured one"),
-    };
-    let accounts = match args.organization {
-        true => "every active account of the organization".to_owned(),
-        false => some(&args.accounts, "the one that the credentials are of"),
-    };
-    let operations = observer.operations(&asked);
-    let mut calls: Vec<String> = operations.iter().map(|one| format!("{} {}", one.service, one.name)).collect();
-    calls.sort();
-    calls.dedup();
-    let actions = policy::actions([(observer, &asked)], &reach);
-    settings.printer.print(&Plan {
-        schema: "driftline.plan/v1",
-        observer: observer.name(),
-        source: source.to_string(),
-        accounts,
-        regions,
-        excluded: args.exclude_regions.clone(),
-        types: if asked.scan.is_some() { Vec::new() } else { types(observer, &asked) },
-        calls,
-        policy: policy::policy(&actions),
-    })
-}
-
-fn types(observer: Observer, asked: &Asked) -> Vec<String> {
-    match asked.types.is_empty() {
-        true => observer.types().into_iter().map(str::to_owned).collect(),
-        false => asked.types.clone(),
-    }
-}
-
-#[derive(Serialize)]
-struct Plan {
-    schema: &'static str,
-    observer: &'static str,
-    source: String,
-    accounts: String,
-    regions: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    excluded: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    types: Vec<String>,
-    calls: Vec<String>,
-    policy: serde_json::Value,
-}
-
-impl Plan {
-    fn lines(&self) -> Vec<(&'static str, String)> {
-        let mut lines = vec![
-            ("source", self.source.clone()),
-            ("accounts", self.accounts.clone()),
-            ("regions", self.regions.clone()),
-        ];
-        if !self.excluded.is_empty() {
-            lines.push(("but not", self.excluded.join(", ")));
-        }
-        if !self.types.is_empty() {
-            lines.push(("types", self.types.join(", ")));
-        }
-        lines.push(("calls", self.calls.join(", ")));
-        lines
-    }
-
-    fn policy(&self) -> String {
-        serde_json::to_string_pretty(&self.policy).unwrap_or_default()
-    }
-}
-
-impl Show for Plan {
-    fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
-        writeln!(page, "{} would ask (nothing was asked):", self.observer)?;
-        for (name, text) in self.lines() {
-            writeln!(page, "  {name:<9} {text}")?;
-        }
-        writeln!(page, "\nThe IAM policy for it:\n{}", self.policy())
-    }
-
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        Ok(serde_json::to_writer_pretty(out, self)?)
-    }
-
-    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, self)?;
-        writeln!(out)
-    }
-
-    fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "| {} | |\n|---|---|", self.observer)?;
-        for (name, text) in self.lines() {
-            writeln!(out, "| {name} | {} |", crate::output::markdown_cell(&text))?;
-        }
-        writeln!(out, "\n```json\n{}\n```", self.policy())
-    }
-}
-
 /// The policy alone, ready to be attached.
 pub(crate) fn iam_policy(settings: &Settings, args: &IamPolicyArgs) -> CommandResult<()> {
     let observers: Vec<Observer> = match args.observers.is_empty() {
@@ -484,9 +279,7 @@ pub(crate) fn iam_policy(settings: &Settings, args: &IamPolicyArgs) -> CommandRe
     let reach = Reach { all_regions: args.all_regions, organization: args.organization, ..Reach::default() };
     let actions = policy::actions(observers.iter().map(|observer| (*observer, &asked)), &reach);
     if observers.contains(&Observer::CloudControl) {
-        settings.printer.note(
-            "reading through Cloud Control needs the read permissions of each type itself, too; its schema lists them",
-        );
+        settings.printer.note(OF_CLOUD_CONTROL);
     }
     let text = serde_json::to_string_pretty(&policy::policy(&actions)).unwrap_or_default() + "\n";
     write_out(text.as_bytes())

@@ -3,6 +3,8 @@
 use clap::Args;
 use serde::Deserialize;
 
+use crate::fleet_args::at_least_one;
+
 /// Without documents AWS itself is asked, with the credentials that its own tools would use.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -32,14 +34,25 @@ pub(crate) struct LiveArgs {
     /// The external id that the last role asks for.
     #[arg(long, value_name = "ID", env = "DRIFTLINE_EXTERNAL_ID", help_heading = LIVE)]
     pub external_id: Option<String>,
-    /// Accounts to look at, in each of which --role-name is taken on; repeatable.
-    #[arg(long, value_name = "ID", env = "DRIFTLINE_ACCOUNTS", value_delimiter = ',', help_heading = LIVE)]
+    /// Accounts to look at, in each of which --role-name is taken on: ids, `org` for every active account of the
+    /// organization, a unit of it such as ou-ab12-cd34ef56, or @FILE; repeatable.
+    #[arg(long, value_name = "WHICH", env = "DRIFTLINE_ACCOUNTS", value_delimiter = ',', help_heading = LIVE)]
     pub accounts: Vec<String>,
+    /// Accounts not to look at: ids, units or @FILE; repeatable.
+    #[arg(
+        long = "exclude-account",
+        value_name = "WHICH",
+        env = "DRIFTLINE_EXCLUDE_ACCOUNT",
+        value_delimiter = ',',
+        help_heading = LIVE
+    )]
+    pub exclude_accounts: Vec<String>,
     /// Look at every active account of the organization.
     #[arg(long, env = "DRIFTLINE_ORGANIZATION", value_parser = clap::builder::FalseyValueParser::new(), help_heading = LIVE)]
     pub organization: bool,
-    /// The role to take on in other accounts [default: `OrganizationAccountAccessRole`].
-    #[arg(long, value_name = "NAME", env = "DRIFTLINE_ROLE_NAME", help_heading = LIVE)]
+    /// The role to take on in other accounts: a name, or an ARN with `{account}` in it [default:
+    /// `OrganizationAccountAccessRole`].
+    #[arg(long, visible_alias = "role", value_name = "NAME", env = "DRIFTLINE_ROLE_NAME", help_heading = LIVE)]
     pub role_name: Option<String>,
     /// Only these types, e.g. `AWS::SQS::Queue`; repeatable.
     #[arg(long, value_name = "TYPE", env = "DRIFTLINE_TYPES", value_delimiter = ',', help_heading = LIVE)]
@@ -54,9 +67,18 @@ pub(crate) struct LiveArgs {
     /// Make at most this many calls; what is not reached is partial.
     #[arg(long, value_name = "N", env = "DRIFTLINE_MAX_CALLS", help_heading = LIVE)]
     pub max_calls: Option<u64>,
-    /// Calls under way at once [default: 16].
-    #[arg(long, value_name = "N", env = "DRIFTLINE_CONCURRENCY", help_heading = LIVE)]
+    /// Requests on the wire at once [default: 16].
+    #[arg(long, value_name = "N", env = "DRIFTLINE_CONCURRENCY", value_parser = at_least_one, help_heading = LIVE)]
     pub concurrency: Option<usize>,
+    /// ... of one account.
+    #[arg(long, value_name = "N", env = "DRIFTLINE_PER_ACCOUNT", value_parser = at_least_one, help_heading = LIVE)]
+    pub per_account: Option<usize>,
+    /// ... of one region of an account.
+    #[arg(long, value_name = "N", env = "DRIFTLINE_PER_REGION", value_parser = at_least_one, help_heading = LIVE)]
+    pub per_region: Option<usize>,
+    /// ... of one service in one region of an account.
+    #[arg(long, value_name = "N", env = "DRIFTLINE_PER_SERVICE", value_parser = at_least_one, help_heading = LIVE)]
+    pub per_service: Option<usize>,
     /// Ask this address instead of AWS's own, as `AWS_ENDPOINT_URL` does.
     #[arg(long, value_name = "URL", env = "DRIFTLINE_ENDPOINT_URL", help_heading = LIVE)]
     pub endpoint_url: Option<String>,
@@ -94,14 +116,21 @@ impl LiveArgs {
     /// Whether anything of it was said that has no meaning beside documents.
     pub(crate) fn is_said(&self) -> bool {
         let texts = [&self.profile, &self.external_id, &self.role_name, &self.scan, &self.endpoint_url];
-        let lists = [&self.regions, &self.exclude_regions, &self.role_arns, &self.accounts, &self.types];
+        let lists = [
+            &self.regions,
+            &self.exclude_regions,
+            &self.role_arns,
+            &self.accounts,
+            &self.exclude_accounts,
+            &self.types,
+        ];
         texts.iter().any(|text| text.is_some())
             || lists.iter().any(|list| !list.is_empty())
             || self.all_regions
             || self.organization
             || self.max_calls.is_some()
             || self.attempts.is_some()
-            || self.concurrency.is_some()
+            || [self.concurrency, self.per_account, self.per_region, self.per_service].iter().any(Option::is_some)
             || self.dry_run
     }
 }

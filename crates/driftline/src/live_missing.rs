@@ -6,15 +6,8 @@ use driftline_sources::cloudtrail::Event;
 use crate::args::{IamPolicyArgs, PermissionArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
-use crate::observe::Line;
 use crate::settings::Settings;
-
-#[derive(Default)]
-pub(crate) struct Observed {
-    pub lines: Vec<Line>,
-    pub failures: Vec<CommandError>,
-    pub partial: bool,
-}
+use crate::swept::{Failure, Observed, Sweep, Swept};
 
 fn missing() -> CommandError {
     CommandError::new("this build cannot ask AWS itself")
@@ -28,6 +21,16 @@ pub(crate) fn observe(
     _: &LiveArgs,
     _: PermissionArgs,
 ) -> CommandResult<Observed> {
+    Err(missing())
+}
+
+pub(crate) fn sweep(_: &Settings, sweep: &Sweep<'_>) -> Swept {
+    let each = 0..sweep.sources.len();
+    let failures = each.map(|source| Failure { source, whole: true, error: missing() }).collect();
+    Swept { failures, ..Swept::default() }
+}
+
+pub(crate) fn plan_all(_: &Settings, _: &Sweep<'_>) -> CommandResult<()> {
     Err(missing())
 }
 

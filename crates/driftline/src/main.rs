@@ -1,5 +1,6 @@
 //! The program: arguments, clock, configuration, printing and exit codes. The only place where the parts meet.
 
+mod accounts;
 mod across;
 mod args;
 mod baseline;
@@ -22,6 +23,8 @@ mod error;
 mod exit;
 mod explain;
 mod filter;
+mod fleet;
+mod fleet_args;
 mod jsonata;
 mod layout;
 #[cfg(feature = "aws")]
@@ -32,6 +35,7 @@ mod live;
 mod live_args;
 mod mcp;
 mod observe;
+mod observe_all;
 mod operator;
 mod orphans;
 mod output;
@@ -48,6 +52,7 @@ mod severity;
 mod surroundings;
 mod survey;
 mod swamp;
+mod swept;
 mod time;
 mod topology;
 mod trail;
@@ -116,6 +121,7 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Explain(args) => explain::explain(settings, &args)?,
         Command::Velocity(args) => velocity::run(settings, &args)?,
         Command::History(args) => explain::history(settings, &args)?,
+        Command::Fleet(args) => return fleet::run(settings, &args),
         Command::Log(args) => upkeep::log(settings, &args)?,
         Command::Verify => upkeep::verify(settings)?,
         Command::Gc(args) => upkeep::gc(settings, &args)?,

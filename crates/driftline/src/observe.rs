@@ -18,11 +18,13 @@ use crate::args::{AboutArgs, Observe, ObserveArgs, PermissionArgs};
 use crate::config::{ConfiguredSource, From as Origin};
 use crate::error::{CommandError, CommandResult, RUNNING};
 use crate::exit;
+use crate::fleet_args::AllArgs;
 use crate::live_args::LiveArgs;
 use crate::output::{GREEN, Page, Show, count, markdown_cell};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
+use crate::swept::{Sweep, Swept};
 use crate::time::parse_moment;
 use crate::{cluster, documents};
 
@@ -65,7 +67,7 @@ pub(crate) fn run(settings: &Settings, command: Observe) -> CommandResult<u8> {
             report.committed = cluster::run(settings, args)?;
         }
         Observe::Swamp(args) => return crate::swamp::run(settings, &args).map(|()| exit::IN_SYNC),
-        Observe::All { strict, permissions } => return observe_all(settings, permissions, strict),
+        Observe::All(args) => return crate::observe_all::run(settings, &args),
     }
     settings.printer.print(&report)?;
     Ok(exit_code(strict, report.committed.iter().any(Line::is_partial)))
@@ -175,11 +177,28 @@ pub(crate) fn commit_listing(
     observer: &str,
     permissions: PermissionArgs,
 ) -> CommandResult<Line> {
+    warn_of_problems(settings, &stream, &listing);
+    commit_listing_into(settings, &mut None, stream, listing, observer, permissions)
+}
+
+pub(crate) fn warn_of_problems(settings: &Settings, stream: &StreamId, listing: &Listing) {
     for problem in &listing.problems {
         settings.printer.warn(&format!("{stream}: {}: {}", problem.about, problem.message));
     }
-    commit(
+}
+
+/// The same into a store that is open, if it is, and stays open.
+pub(crate) fn commit_listing_into(
+    settings: &Settings,
+    open: &mut Option<Store>,
+    stream: StreamId,
+    listing: Listing,
+    observer: &str,
+    permissions: PermissionArgs,
+) -> CommandResult<Line> {
+    commit_to(
         settings,
+        open,
         permissions,
         None,
         |_| Ok(()),
@@ -235,57 +254,31 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 /// What was committed of a source, and what of it could not be.
 pub(crate) type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
-/// Every configured source, whatever happens to the others; the command fails if one of them did.
-fn observe_all(settings: &Settings, permissions: PermissionArgs, strict: bool) -> CommandResult<u8> {
-    if settings.config.sources.is_empty() {
-        return Err(CommandError::new("no sources are configured")
-            .hint("add [[source]] entries with `name` and `file` or `command` to driftline.toml"));
-    }
-    let run = |source: &ConfiguredSource| observe_configured(settings, source, permissions);
-    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
-        let threads: Vec<_> = settings.config.sources.iter().map(|source| scope.spawn(move || run(source))).collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
-            thread.join().unwrap_or_else(|_| Err(CommandError::new("the observer's thread broke down")))
-        };
-        threads.into_iter().map(ended).collect()
-    });
-    let mut report = Report::default();
-    let mut failed = 0;
-    for (outcome, source) in outcomes.into_iter().zip(&settings.config.sources) {
-        let errors = match outcome {
-            Ok((lines, failures)) => {
-                report.committed.extend(lines);
-                failures
-            }
-            Err(error) => vec![error],
-        };
-        failed += usize::from(!errors.is_empty());
-        for error in errors {
-            settings.printer.error(&error.about(format!("the source `{}` was not observed", source.name)));
-        }
-    }
-    settings.printer.print(&report)?;
-    match failed {
-        0 => Ok(exit_code(strict, report.committed.iter().any(Line::is_partial))),
-        1 => Err(CommandError::new("one source was not observed; the others were committed")),
-        _ => Err(CommandError::new(format!("{failed} sources were not observed; the others were committed"))),
-    }
-}
-
 /// One configured source, once.
 pub(crate) fn observe_configured(
     settings: &Settings,
     source: &ConfiguredSource,
     permissions: PermissionArgs,
 ) -> Outcome {
-    if let Origin::Live(from) = &source.from {
-        let observed = crate::live::observe(settings, &from.observer, &source.name, &from.args, permissions)?;
-        return Ok((observed.lines, observed.failures));
+    if let Origin::Live(_) = &source.from {
+        let args = AllArgs { permissions, ..AllArgs::default() };
+        let sweep = Sweep { terse: false, ..crate::observe_all::plan(&args, &settings.config.fleet, [source], None) };
+        let Swept { lines, accounts, failures } = crate::live::sweep(settings, &sweep);
+        let unreached = accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error);
+        let failures: Vec<CommandError> = failures.into_iter().map(|failure| failure.error).chain(unreached).collect();
+        return match failures.len() {
+            1 if lines.is_empty() => Err(failures.into_iter().next().expect("there is one")),
+            _ => Ok((lines, failures)),
+        };
     }
     run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
 }
 
-fn run_one(settings: &Settings, source: &ConfiguredSource, permissions: PermissionArgs) -> CommandResult<Vec<Line>> {
+pub(crate) fn run_one(
+    settings: &Settings,
+    source: &ConfiguredSource,
+    permissions: PermissionArgs,
+) -> CommandResult<Vec<Line>> {
     match &source.from {
         Origin::File(file) => observe_file(settings, file, permissions, Some(&source.name)).map(|line| vec![line]),
         Origin::Command(command) => {
@@ -381,8 +374,27 @@ fn commit(
     confirm: impl FnOnce(bool) -> CommandResult<()>,
     feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
+    commit_to(settings, &mut None, permissions, expected, confirm, feed)
+}
+
+/// The same into a store that may be open already, and stays open as long as all goes well.
+fn commit_to(
+    settings: &Settings,
+    open: &mut Option<Store>,
+    permissions: PermissionArgs,
+    expected: Option<&SourceName>,
+    confirm: impl FnOnce(bool) -> CommandResult<()>,
+    feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
+) -> CommandResult<Line> {
     let existed = settings.store.folder().is_none_or(std::path::Path::exists);
-    let outcome = commit_into(settings, permissions, expected, confirm, feed);
+    let mut store = match open.take() {
+        Some(store) => store,
+        None => settings.create_store()?,
+    };
+    let outcome = commit_into(settings, &mut store, permissions, expected, confirm, feed);
+    if outcome.is_ok() {
+        *open = Some(store);
+    }
     if let Some(folder) = settings.store.folder()
         && outcome.is_err()
         && !existed
@@ -420,17 +432,17 @@ fn read(input: impl BufRead, intake: &mut Intake<'_>) -> Result<(), Refusal> {
 
 fn commit_into(
     settings: &Settings,
+    store: &mut Store,
     permissions: PermissionArgs,
     expected: Option<&SourceName>,
     confirm: impl FnOnce(bool) -> CommandResult<()>,
     feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
-    let mut store = settings.create_store()?;
     let sealer = Sealer::new(&settings.store, store.catalog().seal_key(), &settings.config.seal);
     let mut intake = Intake {
         settings,
         expected,
-        stage: Stage::Waiting(&mut store),
+        stage: Stage::Waiting(store),
         sealer,
         progress: Progress::new(settings.printer.shows_progress()),
     };
@@ -578,6 +590,7 @@ pub(crate) struct Unchanged {
 }
 
 /// One version that was made.
+#[derive(Debug)]
 pub(crate) struct Line {
     source: String,
     committed: Committed,
@@ -585,7 +598,7 @@ pub(crate) struct Line {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JsonLine<'a> {
+pub(crate) struct JsonLine<'a> {
     source: &'a str,
     version: u64,
     resources: u64,
@@ -608,9 +621,12 @@ impl Line {
     }
 
     /// The stream that it is a version of.
-    #[cfg(any(feature = "aws", feature = "notify"))]
     pub(crate) fn source(&self) -> &str {
         &self.source
+    }
+
+    pub(crate) fn committed(&self) -> &Committed {
+        &self.committed
     }
 
     /// How many of what, for a log.
@@ -628,7 +644,7 @@ impl Line {
         ]
     }
 
-    fn json(&self) -> JsonLine<'_> {
+    pub(crate) fn json(&self) -> JsonLine<'_> {
         let committed = &self.committed;
         JsonLine {
             source: &self.source,
@@ -641,7 +657,7 @@ impl Line {
         }
     }
 
-    fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let committed = &self.committed;
         let changes = &committed.changes;
         let mut text = count(committed.rows, if committed.events { "event" } else { "resource" });

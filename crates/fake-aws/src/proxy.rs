@@ -20,6 +20,7 @@ use crate::calls::{Calls, Counted, outcome};
 use crate::control;
 use crate::dialect::{Answer, Refusal, html, say, words};
 use crate::fixture::Fixture;
+use crate::flight::{Flights, Peaks};
 use crate::listing::{Page, Paging};
 use crate::request::{Accounts, Asked};
 use crate::rules::{Action, Rule, RuleBook};
@@ -104,6 +105,12 @@ impl Proxy {
 
     pub fn forget_calls(&self) {
         self.shared.state().calls.clear();
+        self.shared.flights.forget();
+    }
+
+    /// The most calls that were under way at once since they were last forgotten.
+    pub fn peaks(&self) -> Peaks {
+        self.shared.flights.peaks()
     }
 
     /// Takes these rules instead of those in force.
@@ -139,6 +146,7 @@ pub(crate) struct Shared {
     /// Writes with a condition go one after the other. S3 decides them at once; moto looks first and writes then, and of
     /// two at the same moment both would win.
     conditional: tokio::sync::Mutex<()>,
+    flights: Flights,
 }
 
 #[derive(Debug)]
@@ -170,6 +178,7 @@ impl Shared {
             client: Client::builder(TokioExecutor::new()).build_http(),
             state: Mutex::new(state),
             conditional: tokio::sync::Mutex::new(()),
+            flights: Flights::default(),
         }
     }
 
@@ -214,6 +223,7 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
         let actions = state.rules.decide(&asked, &account, now());
         (account, actions)
     };
+    let _under_way = shared.flights.begin(&account, &asked.region, &asked.service);
     if actions.iter().any(|action| matches!(action, Action::Unconditional)) {
         parts.headers.remove("if-none-match");
         parts.headers.remove("if-match");

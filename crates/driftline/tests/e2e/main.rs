@@ -20,6 +20,7 @@ mod crossing;
 mod damage;
 mod documents;
 mod experiment;
+mod fleet;
 mod interop;
 mod jsonata;
 mod judging;

@@ -7,6 +7,7 @@ mod drift;
 mod http;
 mod life;
 mod observe;
+mod observer_chart;
 mod packaging;
 mod process;
 mod rights;

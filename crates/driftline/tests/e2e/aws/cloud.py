@@ -147,6 +147,32 @@ def organization(*names):
     return [account["Id"] for page in pages for account in page["Accounts"]]
 
 
+def account(name):
+    """One more account of the organization."""
+    client("organizations").create_account(Email=f"{name}@example.com", AccountName=name)
+
+
+def unit(name, *accounts):
+    """A unit of the organization with these accounts in it, one of them in a unit of its own beneath; returns its id."""
+    organizations = client("organizations")
+    root = organizations.list_roots()["Roots"][0]["Id"]
+    new = lambda parent, name: organizations.create_organizational_unit(ParentId=parent, Name=name)["OrganizationalUnit"]["Id"]
+    outer = new(root, name)
+    inner = new(outer, f"{name}-inner")
+    for at, account in enumerate(accounts):
+        organizations.move_account(AccountId=account, SourceParentId=root, DestinationParentId=inner if at == 0 else outer)
+    return outer
+
+
+def spread(accounts, regions):
+    """Other queues in each of many accounts and regions: an access key of twelve digits is the account."""
+    for at, account in enumerate(accounts.split(",")):
+        for nth, region in enumerate(regions.split(",")):
+            sqs = boto3.client("sqs", region_name=region, aws_access_key_id=account, aws_secret_access_key="secret")
+            for queue in range(1 + (at + nth) % 3):
+                sqs.create_queue(QueueName=f"orders-{at}-{nth}-{queue}", Attributes={"VisibilityTimeout": str(30 + at)})
+
+
 def one_of_each():
     """What the stack of `deploy` lacks, so that every listing has an item to ask more about."""
     client("s3").create_bucket(Bucket="bucket-" + boto3.client("sts").get_caller_identity()["Account"])
@@ -214,5 +240,5 @@ def messages(queue):
             client("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
 
 
-VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, one_of_each, bucket, upload, narrow, topic, no_topic, messages]}
+VERBS = {verb.__name__: verb for verb in [deploy, intervene, queues, delete_queue, groups, delete_group, open_port, organization, account, unit, spread, one_of_each, bucket, upload, narrow, topic, no_topic, messages]}
 print(json.dumps(VERBS[sys.argv[1]](*sys.argv[2:])))

@@ -4,7 +4,9 @@
 //! accounts do not see each other. The proxy is each test's own, and with it the rules and the counts.
 
 mod buckets;
+mod examples;
 mod faults;
+mod fleet;
 mod live;
 mod places;
 mod policy;
@@ -70,6 +72,14 @@ impl Cloud {
         let environment = environment()?;
         let settings = Settings::before(moto(&environment).url());
         Some(Self::with(&environment, settings))
+    }
+
+    /// The same on a moto of its own: one moto has one organization, whoever asks.
+    pub(crate) fn of_another_moto() -> Option<Self> {
+        static ANOTHER: OnceLock<Emulator> = OnceLock::new();
+        let environment = environment()?;
+        let emulator = ANOTHER.get_or_init(|| Emulator::moto(&environment).unwrap());
+        Some(Self::with(&environment, Settings::before(emulator.url())))
     }
 
     fn with(environment: &Path, settings: Settings) -> Self {
