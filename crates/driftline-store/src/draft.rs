@@ -449,6 +449,8 @@ impl Draft<'_> {
             }
         }
         let mut slots = std::mem::take(&mut self.state.slots);
+        // The look-up tables weigh half as much as the slots, and nothing is looked up any more.
+        self.state = State::default();
         for slot in &mut slots {
             // What did not come is not seen; whether it is gone is decided below.
             slot.seen = slot.met != 0 || !self.header.nature.is_state();
