@@ -36,6 +36,7 @@ mod live_args;
 mod mcp;
 mod observe;
 mod observe_all;
+mod observed;
 mod operator;
 mod orphans;
 mod output;

@@ -9,22 +9,19 @@ use std::time::{Duration, Instant};
 use driftline_core::{Header, SourceName, StreamId};
 use driftline_sources::normalize::{Context, Document, Listing, Model};
 use driftline_sources::plain::{self, PlainHeader, ReadError, Seen, Sink};
-use driftline_store::draft::{Committed, Draft, Permissions};
+use driftline_store::draft::{Draft, Permissions};
 use driftline_store::{Store, StoreError};
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::args::{AboutArgs, Observe, ObserveArgs, PermissionArgs};
 use crate::config::{ConfiguredSource, From as Origin};
 use crate::error::{CommandError, CommandResult, RUNNING};
 use crate::exit;
-use crate::fleet_args::AllArgs;
 use crate::live_args::LiveArgs;
-use crate::output::{GREEN, Page, Show, count, markdown_cell};
+pub(crate) use crate::observed::{Extents, JsonLine, Line, Report, Unchanged};
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
-use crate::swept::{Sweep, Swept};
 use crate::time::parse_moment;
 use crate::{cluster, documents};
 
@@ -254,26 +251,6 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 /// What was committed of a source, and what of it could not be.
 pub(crate) type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
-/// One configured source, once.
-pub(crate) fn observe_configured(
-    settings: &Settings,
-    source: &ConfiguredSource,
-    permissions: PermissionArgs,
-) -> Outcome {
-    if let Origin::Live(_) = &source.from {
-        let args = AllArgs { permissions, ..AllArgs::default() };
-        let sweep = Sweep { terse: false, ..crate::observe_all::plan(&args, &settings.config.fleet, [source], None) };
-        let Swept { lines, accounts, failures } = crate::live::sweep(settings, &sweep);
-        let unreached = accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error);
-        let failures: Vec<CommandError> = failures.into_iter().map(|failure| failure.error).chain(unreached).collect();
-        return match failures.len() {
-            1 if lines.is_empty() => Err(failures.into_iter().next().expect("there is one")),
-            _ => Ok((lines, failures)),
-        };
-    }
-    run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
-}
-
 pub(crate) fn run_one(
     settings: &Settings,
     source: &ConfiguredSource,
@@ -460,7 +437,7 @@ fn commit_into(
     };
     let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
     let committed = draft.finish(fingerprint.as_deref(), permissions, settings.now)?;
-    Ok(Line { source: name, committed })
+    Ok(Line::new(name, committed))
 }
 
 enum Stage<'s> {
@@ -572,155 +549,5 @@ impl Progress {
         if self.dirty {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
-    }
-}
-
-/// What a run did: the versions it made, and the streams that needed none.
-#[derive(Default)]
-pub(crate) struct Report {
-    pub committed: Vec<Line>,
-    pub unchanged: Vec<Unchanged>,
-}
-
-/// A stream whose newest version is of what was found again.
-#[derive(Serialize)]
-pub(crate) struct Unchanged {
-    pub source: String,
-    pub version: u64,
-}
-
-/// One version that was made.
-#[derive(Debug)]
-pub(crate) struct Line {
-    source: String,
-    committed: Committed,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct JsonLine<'a> {
-    source: &'a str,
-    version: u64,
-    resources: u64,
-    not_seen: u64,
-    changes: &'a driftline_store::log::ChangeCounts,
-    extents: Extents,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Extents {
-    pub complete: usize,
-    pub partial: usize,
-}
-
-impl Line {
-    /// Whether something was not seen whole.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.committed.partial_extents > 0
-    }
-
-    /// The stream that it is a version of.
-    pub(crate) fn source(&self) -> &str {
-        &self.source
-    }
-
-    pub(crate) fn committed(&self) -> &Committed {
-        &self.committed
-    }
-
-    /// How many of what, for a log.
-    #[cfg(feature = "notify")]
-    pub(crate) fn facts(&self) -> [(&'static str, String); 7] {
-        let Committed { version, rows, unseen, changes, partial_extents, .. } = &self.committed;
-        [
-            ("version", version.to_string()),
-            ("resources", rows.to_string()),
-            ("changed", changes.change.to_string()),
-            ("new", changes.add.to_string()),
-            ("gone", changes.remove.to_string()),
-            ("not_seen", unseen.to_string()),
-            ("partial_extents", partial_extents.to_string()),
-        ]
-    }
-
-    pub(crate) fn json(&self) -> JsonLine<'_> {
-        let committed = &self.committed;
-        JsonLine {
-            source: &self.source,
-            version: committed.version,
-            resources: committed.rows,
-            not_seen: committed.unseen,
-            changes: &committed.changes,
-            extents: Extents { complete: committed.complete_extents, partial: committed.partial_extents },
-            bytes: committed.bytes,
-        }
-    }
-
-    pub(crate) fn summary(&self) -> String {
-        let committed = &self.committed;
-        let changes = &committed.changes;
-        let mut text = count(committed.rows, if committed.events { "event" } else { "resource" });
-        if committed.events && committed.version > 1 {
-            text += &format!(": {} new", changes.add);
-        } else if committed.version > 1 {
-            text += &format!(": {} changed, {} new, {} gone", changes.change, changes.add, changes.remove);
-        }
-        if committed.unseen > 0 {
-            text += &format!(", {} not looked at", committed.unseen);
-        }
-        if committed.partial_extents > 0 {
-            let extents = committed.complete_extents + committed.partial_extents;
-            text += &format!(" ({} of {extents} extents partial)", committed.partial_extents);
-        }
-        text
-    }
-}
-
-impl Show for Report {
-    fn table(&self, page: &mut Page<'_>) -> io::Result<()> {
-        for line in &self.committed {
-            let what = page.paint(GREEN, &format!("{} v{}", line.source, line.committed.version));
-            writeln!(page, "{what}  {}", line.summary())?;
-        }
-        for same in &self.unchanged {
-            writeln!(page, "{} v{}  unchanged", same.source, same.version)?;
-        }
-        Ok(())
-    }
-
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        #[derive(Serialize)]
-        struct All<'a> {
-            schema: &'a str,
-            committed: Vec<JsonLine<'a>>,
-            #[serde(skip_serializing_if = "<[_]>::is_empty")]
-            unchanged: &'a [Unchanged],
-        }
-        let all = All {
-            schema: "driftline.observed/v1",
-            committed: self.committed.iter().map(Line::json).collect(),
-            unchanged: &self.unchanged,
-        };
-        Ok(serde_json::to_writer_pretty(out, &all)?)
-    }
-
-    fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
-        for line in &self.committed {
-            serde_json::to_writer(&mut *out, &line.json())?;
-            writeln!(out)?;
-        }
-        Ok(())
-    }
-
-    fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "| source | version | |\n|---|---|---|")?;
-        for line in &self.committed {
-            writeln!(out, "| {} | {} | {} |", markdown_cell(&line.source), line.committed.version, line.summary())?;
-        }
-        for same in &self.unchanged {
-            writeln!(out, "| {} | {} | unchanged |", markdown_cell(&same.source), same.version)?;
-        }
-        Ok(())
     }
 }

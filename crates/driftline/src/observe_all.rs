@@ -140,6 +140,27 @@ fn observe(
     })
 }
 
+/// One configured source, once.
+#[cfg(feature = "notify")]
+pub(crate) fn observe_configured(
+    settings: &Settings,
+    source: &ConfiguredSource,
+    permissions: PermissionArgs,
+) -> Outcome {
+    if let Origin::Live(_) = &source.from {
+        let args = AllArgs { permissions, ..AllArgs::default() };
+        let sweep = Sweep { terse: false, ..plan(&args, &settings.config.fleet, [source], None) };
+        let Swept { lines, accounts, failures } = crate::live::sweep(settings, &sweep);
+        let unreached = accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error);
+        let failures: Vec<CommandError> = failures.into_iter().map(|failure| failure.error).chain(unreached).collect();
+        return match failures.len() {
+            1 if lines.is_empty() => Err(failures.into_iter().next().expect("there is one")),
+            _ => Ok((lines, failures)),
+        };
+    }
+    run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
+}
+
 fn tell_failures(settings: &Settings, source: &str, errors: Vec<CommandError>) {
     for error in errors {
         settings.printer.error(&error.about(format!("the source `{source}` was not observed")));

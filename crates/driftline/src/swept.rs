@@ -15,6 +15,7 @@ use crate::observe::Line;
 
 /// One source that asks AWS, and what for.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS acts on it"))]
 pub(crate) struct Asking<'a> {
     pub source: &'a SourceName,
     pub observer: &'a str,
@@ -33,6 +34,7 @@ pub(crate) struct AtOnce {
 
 /// What is to be done.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS acts on it"))]
 pub(crate) struct Sweep<'a> {
     pub sources: Vec<Asking<'a>>,
     pub at_once: AtOnce,
@@ -64,6 +66,7 @@ pub(crate) struct Observed {
 
 /// Something that could not be observed or committed, and not for want of rights or patience.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS acts on it"))]
 pub(crate) struct Failure {
     /// Of which of the sources.
     pub source: usize,

@@ -22,7 +22,8 @@ use crate::args::{PermissionArgs, WatchArgs};
 use crate::config::ConfiguredSource;
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
-use crate::observe::{Line, Outcome, observe_configured};
+use crate::observe::{Line, Outcome};
+use crate::observe_all::observe_configured;
 use crate::settings::Settings;
 use crate::surroundings::{clock, leave};
 
