@@ -23,6 +23,9 @@ const KEY: &str = "stream, type, place, id";
 /// How deep the elements of an array without an order may nest.
 const DEPTH: usize = 4;
 
+/// Up to so many elements of such an array are paired in the best way, and longer ones in sorted order.
+const LONGEST: usize = 64;
+
 const GAP: &str = "it was gone and came back with other properties";
 const NESTED: &str = "several versions changed it at different depths";
 const WHOLE: &str = "several versions replaced it by something of the same kind";
@@ -307,23 +310,52 @@ fn verdicts(book: &RuleBook, dialect: Dialect) -> String {
         let marked = dialect.replace(&inside, &element, &["{1}", BETWEEN_CHANGES]);
         dialect.sorted(&dialect.split(&marked, BETWEEN_CHANGES))
     };
+    let masked = |value: &str| {
+        let member = |before: &str, after: &str| {
+            let value = format!("\":(?:{}|[^\",\\[\\]{{}}]+){after}", dialect.json_text());
+            (dialect.text(&format!("{before}\"(?:")), dialect.text(&format!("){value}")))
+        };
+        let once = dialect.replace_by(value, member(",", ""), "masked");
+        let twice = dialect.replace_by(&once, member("", ",?"), "masked");
+        format!("CASE WHEN masked <> '' THEN {twice} ELSE '' END")
+    };
+    let flat = |value: &str| dialect.matches(value, &format!("\\A{}\\z", dialect.json_nested(2)));
+    let long =
+        |sorted: &str| format!("length({sorted}) - length(replace({sorted}, {BETWEEN_CHANGES}, '')) > {LONGEST}");
     let shallow = |value: &str| dialect.matches(value, &format!("\\A{}\\z", dialect.json_nested(DEPTH)));
     format!(
-        "judged AS (
+        "masks AS (
+  SELECT *, CASE WHEN both_lists = 1 THEN {masked} ELSE '' END AS masked FROM differing
+),
+-- Of arrays without an order: their elements without the members that do not count.
+masked_lists AS (
+  SELECT *, {masked_was} AS masked_was, {masked_is} AS masked_is,
+    CASE WHEN both_lists = 1 THEN {sorted_was} END AS was_sorted,
+    CASE WHEN both_lists = 1 THEN {sorted_is} END AS is_sorted
+  FROM masks
+),
+judged AS (
   SELECT *, CASE
     WHEN nested = 1 THEN {nested}
     WHEN listed = 1 AND ({in_unordered}) THEN {sorted_inside}
-    WHEN both_lists = 1 AND ({shallow_was}) AND ({shallow_is}) AND {sorted_was}
-      = {sorted_is} THEN 'excused'
+    WHEN both_lists = 1 AND ({ignored}) AND NOT ({resolves_within}) THEN 'excused'
     WHEN both_lists = 1 AND NOT (({shallow_was}) AND ({shallow_is})) THEN {deep}
+    WHEN both_lists = 1 AND was_sorted = is_sorted THEN 'excused'
     WHEN both_lists = 1 AND (({reaches_array}) OR ({sorts_within})) THEN {inside}
-    WHEN both_lists = 0 AND times > 1 AND clear = 1 AND {composite_was} AND substr(was_value, 1, 1) = substr(is_value, 1, 1)
+    WHEN both_lists = 1 AND masked <> '' AND (NOT (({flat_was}) AND ({flat_is}))
+      OR position('{{}}' IN masked_was || masked_is) > 0) THEN {inside}
+    WHEN both_lists = 1 AND masked <> '' AND {sorted_masked_was}
+      = {sorted_masked_is}
+      -- Longer ones are paired in another way.
+      THEN CASE WHEN {long} THEN {inside} ELSE 'excused' END
+    WHEN both_lists = 1 THEN 'counts'
+    WHEN times > 1 AND clear = 1 AND {composite_was} AND substr(was_value, 1, 1) = substr(is_value, 1, 1)
       AND NOT ({sealed_was}) AND NOT ({sealed_is}) THEN {whole}
 {explaining}    WHEN clear = 0 THEN {unclear}
     WHEN (was_value IS NULL OR is_value IS NULL) AND {composite_one} AND NOT ({sealed_one})
       AND ({reaches_one}) THEN {beneath}
     ELSE 'counts' END AS said
-  FROM differing
+  FROM masked_lists
 ),
 compared AS (
   SELECT {KEY}, max(unknown) AS unknown,
@@ -356,7 +388,7 @@ gaps AS (SELECT {KEY}, max(gap) AS gap FROM told GROUP BY {KEY}),
     ELSE 'excused' END AS said
   FROM (
     SELECT {KEY}, source, other_basis, was_hash, was_seen, is_hash, is_seen, since,
-      CASE WHEN {ignored} THEN 1 ELSE 0 END AS ignored,
+      CASE WHEN {ignored_whole} THEN 1 ELSE 0 END AS ignored,
       CASE WHEN resolves = 1 OR ({resolved}) THEN 1 ELSE 0 END AS resolves
     FROM held
   ) e
@@ -386,7 +418,7 @@ ORDER BY type, place, id, stream
         gap = undecided(GAP),
         unknown = undecided(UNKNOWN),
         untold = undecided(UNTOLD),
-        ignored = rules::ignored_whole(dialect, book),
+        ignored_whole = rules::ignored_whole(dialect, book),
         resolved = rules::resolved_whole(dialect, book),
         place_x = "x.stream = e.stream AND x.type = e.type AND x.place = e.place",
         place_l = "l.stream = e.stream AND l.type = e.type AND l.place = e.place",
@@ -396,12 +428,22 @@ ORDER BY type, place, id, stream
         nested = undecided(NESTED),
         in_unordered = rules::in_unordered(dialect, book),
         sorted_inside = undecided(SORTED),
+        ignored = rules::ignored(dialect, book),
+        resolves_within = rules::resolves_within(dialect, book),
         shallow_was = shallow("was_value"),
         shallow_is = shallow("is_value"),
         deep = undecided(DEEP),
         sorted_was = sorted("was_value"),
         sorted_is = sorted("is_value"),
-        reaches_array = rules::reaches_into(dialect, book, "(was_value || is_value)"),
+        reaches_array = rules::reaches_into(dialect, book, "(was_value || is_value)", true),
+        masked = rules::masked_members(dialect, book),
+        masked_was = masked("was_value"),
+        masked_is = masked("is_value"),
+        flat_was = flat("was_value"),
+        flat_is = flat("is_value"),
+        sorted_masked_was = sorted("masked_was"),
+        sorted_masked_is = sorted("masked_is"),
+        long = format!("{} OR {}", long("was_sorted"), long("is_sorted")),
         sorts_within = rules::sorts_within(dialect, book),
         inside = undecided(INSIDE),
         composite_was = composite("was_value"),
@@ -412,7 +454,7 @@ ORDER BY type, place, id, stream
         unclear = undecided(UNCLEAR),
         composite_one = composite("coalesce(was_value, is_value)"),
         sealed_one = sealed("coalesce(was_value, is_value)"),
-        reaches_one = rules::reaches_into(dialect, book, "coalesce(was_value, is_value)"),
+        reaches_one = rules::reaches_into(dialect, book, "coalesce(was_value, is_value)", false),
         beneath = undecided(rules::BENEATH),
     )
 }

@@ -98,6 +98,14 @@ impl Dialect {
         }
     }
 
+    /// Every match taken out, of an expression whose middle is a column.
+    pub(crate) fn replace_by(self, text: &str, (before, after): (String, String), column: &str) -> String {
+        match self {
+            Dialect::Spark => format!("regexp_replace({text}, {before} || {column} || {after}, '')"),
+            _ => format!("regexp_replace({text}, {before} || {column} || {after}, '', 'g')"),
+        }
+    }
+
     pub(crate) fn split(self, text: &str, at: &str) -> String {
         match self {
             Dialect::Spark => format!("split({text}, {at})"),

@@ -19,9 +19,6 @@ pub(crate) const BENEATH: &str = "a rule has a say in a part of what came or wen
 const ONE: &str = "/[^/]*";
 const ANY: &str = "(?:/[^/]*)*";
 
-/// Two arrays without an order are looked into; nothing is said of them as a whole.
-const NO_LISTS: &str = "both_lists = 0";
-
 fn step(step: &Step) -> String {
     match step {
         Step::Literal(name) => escape(&in_json(&Pointer::from_segments([name.clone()]).to_string())),
@@ -122,7 +119,7 @@ fn explains(dialect: Dialect, rule: &Rule) -> Vec<(Vec<String>, String)> {
         RuleKind::Equivalent(Equivalence::Values(values)) => {
             let values = list(dialect, values);
             let both = format!("was_value IN ({values}) AND is_value IN ({values})");
-            vec![(vec![clear(), NO_LISTS.to_owned(), both, here], excused())]
+            vec![(vec![clear(), both, here], excused())]
         }
         RuleKind::Equivalent(Equivalence::Empty) => {
             let empty = |side: &str| format!("coalesce({side}, 'null') IN ('null', '\"\"', '[]', '{{}}')");
@@ -145,7 +142,7 @@ fn explains(dialect: Dialect, rule: &Rule) -> Vec<(Vec<String>, String)> {
         }
         RuleKind::Transform(_) => {
             let expected = "(was_value IS NOT NULL OR clear = 0)".to_owned();
-            vec![(vec![NO_LISTS.to_owned(), here, expected], dialect.text(&format!("undecided: {TRANSFORM}")))]
+            vec![(vec![here, expected], dialect.text(&format!("undecided: {TRANSFORM}")))]
         }
     }
 }
@@ -172,9 +169,39 @@ pub(crate) fn explaining(dialect: Dialect, book: &RuleBook) -> String {
     merged.into_iter().map(branch).collect()
 }
 
-/// A condition that some rule may excuse a part of `value`, which is at `path`.
-pub(crate) fn reaches_into(dialect: Dialect, book: &RuleBook, value: &str) -> String {
+/// Whether all that a rule can say of the elements of an array is that one member of each does not count.
+fn masks(rule: &Rule) -> Option<(&[Step], &str)> {
+    let open = |step: &Step| matches!(step, Step::Any | Step::Deep);
+    let index = |step: &Step| matches!(step, Step::Literal(name) if name.parse::<usize>().is_ok());
+    match (&rule.kind, rule.path.steps()) {
+        (RuleKind::Ignore | RuleKind::Volatile, [to @ .., element, Step::Literal(member)])
+            if open(element) && !rule.path.steps().iter().any(index) && !(to.is_empty() && *element == Step::Any) =>
+        {
+            Some((&rule.path.steps()[..rule.path.steps().len() - 1], member))
+        }
+        _ => None,
+    }
+}
+
+/// The members of the elements of the array at `path` that do not count, as a regular expression; empty for none.
+pub(crate) fn masked_members(dialect: Dialect, book: &RuleBook) -> String {
+    let mask = |rule: &Rule| {
+        let (to, member) = masks(rule)?;
+        let at = dialect.matches("path || '/0'", &format!("\\A{}\\z", expression(to)));
+        let name = dialect.text(&format!("|{}", escape(&in_json(member))));
+        Some(format!("CASE WHEN {} THEN {name} ELSE '' END", when(dialect, rule, [at])))
+    };
+    let masks: Vec<String> = book.rules().iter().filter_map(mask).collect();
+    if masks.is_empty() { "''".to_owned() } else { format!("substr({}, 2)", masks.join("\n      || ")) }
+}
+
+/// A condition that some rule may excuse a part of `value`, which is at `path`; without those that only mask members
+/// of elements, where `elements` are what is asked for.
+pub(crate) fn reaches_into(dialect: Dialect, book: &RuleBook, value: &str, elements: bool) -> String {
     let reaching = |rule: &Rule| {
+        if elements && masks(rule).is_some() {
+            return None;
+        }
         if matches!(rule.kind, RuleKind::Unordered | RuleKind::Equivalent(Equivalence::Unknown))
             || matches!(&rule.kind, RuleKind::Resolved(findings) if findings.is_empty())
         {
@@ -209,6 +236,20 @@ pub(crate) fn in_unordered(dialect: Dialect, book: &RuleBook) -> String {
     let inside =
         |rule: &Rule| when(dialect, rule, [dialect.matches("path", &format!("\\A{}/", expression(rule.path.steps())))]);
     any(unordered.map(inside).collect()).unwrap_or_else(|| "false".to_owned())
+}
+
+/// A condition that whatever differs at `path`, or beneath it, does not count.
+pub(crate) fn ignored(dialect: Dialect, book: &RuleBook) -> String {
+    let ignoring = |rule: &&Rule| matches!(rule.kind, RuleKind::Ignore | RuleKind::Volatile);
+    let here = |rule: &Rule| when(dialect, rule, [dialect.matches("path", &covered(&rule.path))]);
+    any(book.rules().iter().filter(ignoring).map(here).collect()).unwrap_or_else(|| "false".to_owned())
+}
+
+/// A condition that something beneath `path` may be a finding that was seen to.
+pub(crate) fn resolves_within(dialect: Dialect, book: &RuleBook) -> String {
+    let resolving = |rule: &&Rule| matches!(&rule.kind, RuleKind::Resolved(findings) if !findings.is_empty());
+    let within = |rule: &Rule| Some(when(dialect, rule, [dialect.matches("path", &above(&rule.path)?)]));
+    any(book.rules().iter().filter(resolving).filter_map(within).collect()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that the resource's being there at all is excused.
