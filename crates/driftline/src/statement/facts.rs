@@ -89,8 +89,7 @@ pub(crate) fn collect(
             compared.reversed = expected.number > live.number;
             compared.other_basis = seen_now.is_another_than(&seen_before).is_some();
             compared.wants = if expected.unseen > 0 && live.unseen > 0 { Wants::Unseen } else { Wants::Nothing };
-            facts.cover(&compared.stream, "expected", &seen_before, dialect);
-            facts.cover(&compared.stream, "live", &seen_now, dialect);
+            facts.cover(&compared.stream, &seen_before, &seen_now, dialect);
             let own = question.accepted.iter().filter(|one| one.stream == pair.stream);
             let mut by_key: BTreeMap<&ResourceKey, Vec<&Accepted>> = BTreeMap::new();
             for one in own {
@@ -106,20 +105,26 @@ pub(crate) fn collect(
 }
 
 impl Facts {
-    fn cover(&mut self, stream: &str, side: &str, coverage: &Coverage, dialect: Dialect) {
-        // Where no word stands for many, an extent that was not listed whole is as good as one nobody spoke of.
-        let wide = coverage.iter().any(|(kind, place, _)| kind == EVERY || place == EVERY);
-        for (kind, place, outcome) in coverage.iter() {
-            let complete = *outcome == Outcome::Complete;
-            if complete || wide {
-                self.coverage.push(format!(
-                    "({}, '{side}', {}, {}, {})",
-                    dialect.text(stream),
-                    dialect.text(kind),
-                    dialect.text(place),
-                    u8::from(complete)
-                ));
+    /// What both versions looked at: 1 where an extent was listed whole, 0 where it was not, null where nobody spoke of it.
+    fn cover(&mut self, stream: &str, expected: &Coverage, live: &Coverage, dialect: Dialect) {
+        let mut extents: BTreeMap<(&str, &str), [Option<bool>; 2]> = BTreeMap::new();
+        for (side, coverage) in [expected, live].into_iter().enumerate() {
+            // Where no word stands for many, an extent that was not listed whole is as good as one nobody spoke of.
+            let wide = coverage.iter().any(|(kind, place, _)| kind == EVERY || place == EVERY);
+            for (kind, place, outcome) in coverage.iter() {
+                let complete = *outcome == Outcome::Complete;
+                if complete || wide {
+                    extents.entry((kind, place)).or_default()[side] = Some(complete);
+                }
             }
+        }
+        let word = |complete: Option<bool>| match complete {
+            Some(complete) => u8::from(complete).to_string(),
+            None => "CAST(NULL AS INT)".to_owned(),
+        };
+        for ((kind, place), [expected, live]) in extents {
+            let [stream, kind, place] = [stream, kind, place].map(|text| dialect.text(text));
+            self.coverage.push(format!("({stream}, {kind}, {place}, {}, {})", word(expected), word(live)));
         }
     }
 
@@ -147,10 +152,11 @@ impl Facts {
             .as_ref()
             .is_some_and(|expected| book.applicable(key.as_ref(), &pair.source).resolving(expected).is_some());
         self.accepted.push(format!(
-            "({}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})",
+            "({}, {}, {}, '{}', {}, {}, {}, {}, {}, {}, {}, {}, {})",
             dialect.text(&pair.stream),
             dialect.text(&pair.source),
             u8::from(pair.other_basis),
+            pair.wants.name(),
             dialect.moment(pair.live_at),
             dialect.text(&key.kind),
             dialect.text(key.place.as_str()),
@@ -212,7 +218,13 @@ impl Facts {
             &pairs,
         );
         out += "-- What the two versions looked at.\n";
-        let columns = [("stream", text), ("side", text), ("type", text), ("place", text), ("complete", "INT")];
+        let columns = [
+            ("in_stream", text),
+            ("of_type", text),
+            ("in_place", text),
+            ("expected_complete", "INT"),
+            ("live_complete", "INT"),
+        ];
         out += &table("coverage", &columns, &self.coverage);
         out += "-- What was accepted since the baseline was set: what is expected, and how the baseline differs from it.\n";
         out += &table(
@@ -221,6 +233,7 @@ impl Facts {
                 ("stream", text),
                 ("source", text),
                 ("other_basis", "INT"),
+                ("wants", text),
                 ("live_at", moment),
                 ("type", text),
                 ("place", text),
