@@ -17,6 +17,7 @@ mod config;
 mod crossing;
 mod damage;
 mod documents;
+mod engines;
 mod experiment;
 mod interop;
 mod jsonata;
