@@ -25,7 +25,7 @@ const KEY: &str = "stream, type, place, id";
 
 /// What is known of a resource as a whole, in every row of it.
 const KNOWN: &str = "source, other_basis, wants, was_hash, was_seen, is_hash, is_seen, accepted, net, resolves, gap, \
-     since, live_mark";
+     touchable, since, live_mark";
 
 /// How deep the elements of an array without an order may nest.
 const DEPTH: usize = 4;
@@ -55,7 +55,7 @@ pub(crate) fn print(
     let mut text = heading(&facts, expected, dialect);
     text += "WITH\n";
     text += &facts.tables(dialect);
-    text += &resources(&facts, dialect);
+    text += &resources(&facts, book, dialect);
     text += &differences(book, dialect);
     text += &judged(book, dialect);
     text += &answer(book, dialect);
@@ -80,7 +80,7 @@ fn heading(facts: &Facts, expected: &Expected, dialect: Dialect) -> String {
 }
 
 /// Every row that matters, and in each what is known of its resource: what it was, what it is, what happened between.
-fn resources(facts: &Facts, dialect: Dialect) -> String {
+fn resources(facts: &Facts, book: &RuleBook, dialect: Dialect) -> String {
     let (low, high) = facts.bounds();
     let (before, after) = (dialect.hex("h.prev_hash"), dialect.hex("h.hash"));
     let (text, moment) = (dialect.text_type(), dialect.moment_type());
@@ -94,7 +94,7 @@ fn resources(facts: &Facts, dialect: Dialect) -> String {
             "  UNION ALL
   -- The live version as a whole: its full image, and the changes since.
   SELECT h.stream, h.type, h.place, h.id, p.source, p.other_basis, p.wants, 'state', CAST(NULL AS BIGINT), 0, p.live_at,
-    CAST(NULL AS {moment}), {no_text}, {no_text}, {no_text}, {no_text}, 0, {no_text}, {no_text},
+    CAST(NULL AS {moment}), {no_text}, {no_text}, {no_text}, {no_text}, 0, {no_text}, {no_text}, 0,
     lpad(CAST(h.version AS {text}), 20, '0') || CASE WHEN h.hash IS NULL THEN 'a' WHEN h.seen THEN 's' ELSE 'u' END
   FROM history h JOIN pairs p ON h.stream = p.stream
   WHERE p.wants <> 'nothing' AND ((h.op = 'base' AND h.version = p.image)
@@ -109,12 +109,13 @@ happened AS (
     CASE WHEN p.reversed = 1 THEN -h.version ELSE h.version END AS step, p.reversed, p.live_at, h.observed_at,
     CASE WHEN p.reversed = 1 THEN {was_reversed} ELSE {was} END AS was,
     CASE WHEN p.reversed = 1 THEN {now_reversed} ELSE {now} END AS now,
-    {no_text} AS expected_hash, {no_text} AS pinned_hash, 0 AS resolves, h.changes, h.arrays, {no_text} AS mark
+    {no_text} AS expected_hash, {no_text} AS pinned_hash, 0 AS resolves, h.changes, h.arrays,
+    CASE WHEN {touchable} THEN 1 ELSE 0 END AS touchable, {no_text} AS mark
   FROM history h JOIN pairs p ON h.stream = p.stream
   WHERE h.op <> 'base' AND h.version > {low} AND h.version <= {high} AND h.version > p.low AND h.version <= p.high
   UNION ALL
   SELECT stream, type, place, id, source, other_basis, wants, 'accepted', -4611686018427387904, 0, live_at,
-    CAST(NULL AS {moment}), {no_text}, {no_text}, was_hash, is_hash, resolves, changes, arrays, {no_text}
+    CAST(NULL AS {moment}), {no_text}, {no_text}, was_hash, is_hash, resolves, changes, arrays, 1, {no_text}
   FROM accepted
 {whole}),
 begun AS (
@@ -154,12 +155,14 @@ known AS (
     max(resolves) OVER (PARTITION BY {KEY}) AS resolves,
     max(CASE WHEN counts = 1 AND (was = 'absent' OR now = 'absent' OR (what = 'accepted' AND pinned_hash IS NULL))
       THEN 1 ELSE 0 END) OVER (PARTITION BY {KEY}) AS gap,
+    max(CASE WHEN what <> 'state' THEN touchable ELSE 0 END) OVER (PARTITION BY {KEY}) AS touchable,
     CASE WHEN net = 0 OR max(reversed) OVER (PARTITION BY {KEY}) = 1 THEN live_at
       ELSE min(CASE WHEN lasting = 1 THEN observed_at END) OVER (PARTITION BY {KEY}) END AS since,
     substr(live_mark, 21) AS live_mark
   FROM counted
 ),
 ",
+        touchable = rules::may_touch(dialect, book, "(coalesce(h.before, '') || coalesce(h.after, ''))"),
         was = state(&before, "h.prev_seen"),
         was_reversed = state(&after, "h.seen"),
         now = state(&after, "h.seen"),
@@ -410,6 +413,9 @@ answered AS (
     WHEN is_hash IS NULL AND gone_well = 1 THEN 'resolved'
     WHEN is_hash IS NULL THEN 'deleted'
     WHEN was_hash = is_hash THEN 'nothing'
+    -- What differs is named by no rule, so it counts.
+    WHEN touchable = 0 AND other_basis = 1 THEN 'not_checked'
+    WHEN touchable = 0 THEN 'modified'
     WHEN gap = 1 THEN {gap}
     WHEN unknown = 1 THEN {unknown}
     WHEN counts = 1 AND other_basis = 1 THEN 'not_checked'

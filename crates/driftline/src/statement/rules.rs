@@ -5,7 +5,7 @@
 //! nothing is); `clear`, 1 where these two could be told apart.
 
 use driftline_core::pointer::{Pattern, Step};
-use driftline_core::rule::{Equivalence, Rule, RuleBook, RuleKind, Subject};
+use driftline_core::rule::{Equivalence, Rule, RuleBook, RuleKind, Subject, UNKNOWN};
 use driftline_core::{Pointer, Value};
 
 use super::dialect::{Dialect, escape, glob};
@@ -250,6 +250,33 @@ pub(crate) fn resolves_within(dialect: Dialect, book: &RuleBook) -> String {
     let resolving = |rule: &&Rule| matches!(&rule.kind, RuleKind::Resolved(findings) if !findings.is_empty());
     let within = |rule: &Rule| Some(when(dialect, rule, [dialect.matches("path", &above(&rule.path)?)]));
     any(book.rules().iter().filter(resolving).filter_map(within).collect()).unwrap_or_else(|| "false".to_owned())
+}
+
+/// A condition that some rule may have a say in a resource that is in one of its versions `image`. Where it does not
+/// hold, whatever differs counts.
+pub(crate) fn may_touch(dialect: Dialect, book: &RuleBook, image: &str) -> String {
+    let touching = |rule: &Rule| {
+        let name = match &rule.kind {
+            RuleKind::Resolved(findings) if findings.is_empty() => return None,
+            RuleKind::Equivalent(Equivalence::Unknown) => Some(UNKNOWN),
+            _ => longest_name(&rule.path),
+        };
+        let named = name.map(|name| {
+            let member = dialect.text(&format!("\"{}\":", in_json(name)));
+            format!("position({member} IN {image}) > 0")
+        });
+        Some(when(dialect, rule, named))
+    };
+    any(book.rules().iter().filter_map(touching).collect()).unwrap_or_else(|| "false".to_owned())
+}
+
+/// A name that every image has in which the pattern names something.
+fn longest_name(pattern: &Pattern) -> Option<&str> {
+    let names = pattern.steps().iter().filter_map(|step| match step {
+        Step::Literal(name) if name.parse::<usize>().is_err() => Some(name.as_str()),
+        _ => None,
+    });
+    names.max_by_key(|name| name.len())
 }
 
 /// A condition that the resource's being there at all is excused.
