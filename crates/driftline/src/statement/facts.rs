@@ -48,10 +48,17 @@ impl Wants {
     }
 }
 
+/// How an extent was listed in the expected and in the live version: whole, not whole, or not spoken of.
+type Listed = [Option<bool>; 2];
+
 /// Everything that is written into a statement but the rules.
+#[derive(Default)]
 pub(crate) struct Facts {
     pub pairs: Vec<Compared>,
-    coverage: Vec<String>,
+    /// Places with how they were listed, each list once: most types are listed in the same places.
+    listings: BTreeMap<Vec<(String, Listed)>, usize>,
+    /// Which types of which stream were listed so.
+    listed: Vec<String>,
     accepted: Vec<String>,
 }
 
@@ -61,7 +68,7 @@ pub(crate) fn collect(
     book: &RuleBook,
     dialect: Dialect,
 ) -> Result<Facts, StoreError> {
-    let mut facts = Facts { pairs: Vec::new(), coverage: Vec::new(), accepted: Vec::new() };
+    let mut facts = Facts::default();
     for pair in &question.pairs {
         let stream = store.catalog().stream(&pair.stream)?;
         let live = store.catalog().version(&pair.stream, pair.live)?;
@@ -105,26 +112,23 @@ pub(crate) fn collect(
 }
 
 impl Facts {
-    /// What both versions looked at: 1 where an extent was listed whole, 0 where it was not, null where nobody spoke of it.
+    /// What both versions looked at.
     fn cover(&mut self, stream: &str, expected: &Coverage, live: &Coverage, dialect: Dialect) {
-        let mut extents: BTreeMap<(&str, &str), [Option<bool>; 2]> = BTreeMap::new();
+        let mut extents: BTreeMap<&str, BTreeMap<String, Listed>> = BTreeMap::new();
         for (side, coverage) in [expected, live].into_iter().enumerate() {
             // Where no word stands for many, an extent that was not listed whole is as good as one nobody spoke of.
             let wide = coverage.iter().any(|(kind, place, _)| kind == EVERY || place == EVERY);
             for (kind, place, outcome) in coverage.iter() {
                 let complete = *outcome == Outcome::Complete;
                 if complete || wide {
-                    extents.entry((kind, place)).or_default()[side] = Some(complete);
+                    extents.entry(kind).or_default().entry(place.to_owned()).or_default()[side] = Some(complete);
                 }
             }
         }
-        let word = |complete: Option<bool>| match complete {
-            Some(complete) => u8::from(complete).to_string(),
-            None => "CAST(NULL AS INT)".to_owned(),
-        };
-        for ((kind, place), [expected, live]) in extents {
-            let [stream, kind, place] = [stream, kind, place].map(|text| dialect.text(text));
-            self.coverage.push(format!("({stream}, {kind}, {place}, {}, {})", word(expected), word(live)));
+        for (kind, places) in extents {
+            let next = self.listings.len();
+            let listing = *self.listings.entry(places.into_iter().collect()).or_insert(next);
+            self.listed.push(format!("({}, {}, {listing})", dialect.text(stream), dialect.text(kind)));
         }
     }
 
@@ -218,14 +222,28 @@ impl Facts {
             &pairs,
         );
         out += "-- What the two versions looked at.\n";
-        let columns = [
-            ("in_stream", text),
-            ("of_type", text),
-            ("in_place", text),
-            ("expected_complete", "INT"),
-            ("live_complete", "INT"),
-        ];
-        out += &table("coverage", &columns, &self.coverage);
+        let columns = [("in_stream", text), ("of_type", text), ("listing", "INT")];
+        out += &table("listed", &columns, &self.listed);
+        let word = |complete: Option<bool>| match complete {
+            Some(complete) => u8::from(complete).to_string(),
+            None => "CAST(NULL AS INT)".to_owned(),
+        };
+        let mut listings: Vec<(usize, &Vec<(String, Listed)>)> =
+            self.listings.iter().map(|(places, number)| (*number, places)).collect();
+        listings.sort_unstable();
+        let places = listings.iter().flat_map(|(number, places)| places.iter().map(move |place| (number, place)));
+        let places: Vec<String> = places
+            .map(|(number, (place, [expected, live]))| {
+                format!("({number}, {}, {}, {})", dialect.text(place), word(*expected), word(*live))
+            })
+            .collect();
+        let columns = [("listing", "INT"), ("in_place", text), ("expected_complete", "INT"), ("live_complete", "INT")];
+        out += &table("listings", &columns, &places);
+        out += "coverage AS (
+  SELECT t.in_stream, t.of_type, p.in_place, p.expected_complete, p.live_complete
+  FROM listed t JOIN listings p ON t.listing = p.listing
+),
+";
         out += "-- What was accepted since the baseline was set: what is expected, and how the baseline differs from it.\n";
         out += &table(
             "accepted",
