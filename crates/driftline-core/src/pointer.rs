@@ -189,10 +189,14 @@ impl From<Pointer> for String {
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(Vec<Step>);
 
+/// What a pattern says of the next segments of a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+pub enum Step {
+    /// This one.
     Literal(String),
+    /// Any one.
     Any,
+    /// Any number of them, also none.
     Deep,
 }
 
@@ -200,6 +204,10 @@ impl Pattern {
     /// The pattern that names one place, whatever its segments look like.
     pub fn exactly<S: Into<String>>(segments: impl IntoIterator<Item = S>) -> Self {
         Self(segments.into_iter().map(|segment| Step::Literal(segment.into())).collect())
+    }
+
+    pub fn steps(&self) -> &[Step] {
+        &self.0
     }
 
     /// Everything in a value that the pattern names.

@@ -240,6 +240,11 @@ impl Stream {
         known.unwrap_or_default()
     }
 
+    /// The version whose full image starts the chain that a version is part of.
+    pub fn image_of(&self, number: u64) -> Option<u64> {
+        self.chain(number).map(|(start, _, _)| start.number)
+    }
+
     /// The last full image at or before a version, and the changes from it up to that version.
     pub(crate) fn chain(&self, number: u64) -> Option<(&Version, &FileRef, Vec<&Version>)> {
         let (start, base) = self

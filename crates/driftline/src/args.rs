@@ -8,6 +8,7 @@ use driftline_core::Severity;
 use crate::fleet_args::{AllArgs, FleetArgs};
 use crate::live_args::{EventArgs, LiveArgs};
 use crate::serve_args::ServeArgs;
+use crate::statement::dialect::Dialect;
 
 /// Tells you what changed in your infrastructure, and never cries wolf.
 ///
@@ -528,6 +529,15 @@ pub(crate) struct DriftArgs {
     /// What the first source says is expected of what the second sees: on the properties both have of the same things.
     #[arg(long, num_args = 2, value_names = ["SOURCE", "SOURCE"], env = "DRIFTLINE_ACROSS", value_delimiter = ',')]
     pub across: Option<Vec<String>>,
+    /// Print, instead of an answer, one SQL statement that computes it over the table `history` of the store.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ENGINE",
+        env = "DRIFTLINE_PRINT_SQL",
+        conflicts_with_all = ["across", "filter", "all", "strict"]
+    )]
+    pub print_sql: Option<Dialect>,
     #[command(flatten)]
     pub shown: ShownArgs,
     #[command(flatten)]

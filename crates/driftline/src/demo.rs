@@ -119,6 +119,7 @@ fn drift_args() -> DriftArgs {
     DriftArgs {
         points: PointArgs::default(),
         across: None,
+        print_sql: None,
         shown: ShownArgs { filter: None, all: false, limit: 50 },
         verdict: VerdictArgs { fail_on: FailOn::Drifted, strict: false, exit_zero: true },
     }

@@ -19,11 +19,13 @@ use crate::args::{DiffArgs, DriftArgs, FailOn, PointArgs, ShownArgs, VerdictArgs
 use crate::error::{CommandError, CommandResult};
 use crate::exit;
 use crate::filter::Filter;
-use crate::output::Format;
+use crate::output::{Format, write_out};
 use crate::report::{Changes, Entry, Expected, Report};
 use crate::seal::Sealer;
 use crate::settings::{DEFAULT_STALE_AFTER, Settings};
 use crate::severity::{Counts, Rater};
+use crate::statement;
+use crate::statement::dialect::Dialect;
 use crate::time::{ago, parse_moment};
 
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
@@ -36,6 +38,9 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     for pair in &question.pairs {
         let expected = pair.expected.map_or_else(|| "nothing".to_owned(), |version| format!("v{version}"));
         settings.printer.detail(&format!("{}: v{} against {expected}", pair.stream, pair.live));
+    }
+    if let Some(dialect) = args.print_sql {
+        return print_sql(settings, &store, &question, &expected, dialect);
     }
     let drift = store.drift(&question, &settings.rules.book)?;
     if args.points.at.is_none() && args.points.between.is_none() {
@@ -68,6 +73,27 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         std::mem::forget(drift);
     }
     code
+}
+
+/// Engines have limits of their own; from here on people meet them.
+const LONG_STATEMENT: usize = 1 << 20;
+
+fn print_sql(
+    settings: &Settings,
+    store: &Store,
+    question: &Question,
+    expected: &Expected,
+    dialect: Dialect,
+) -> CommandResult<u8> {
+    let text = statement::print(store, question, expected, &settings.rules.book, dialect)?;
+    if text.len() > LONG_STATEMENT {
+        settings.printer.warn(&format!(
+            "the statement has {} kB, most of it what was looked at and accepted; `--source` makes it shorter",
+            text.len() / 1000
+        ));
+    }
+    write_out(text.as_bytes())?;
+    Ok(exit::IN_SYNC)
 }
 
 fn across(settings: &Settings, store: &Store, first: &str, second: &str, args: &DriftArgs) -> CommandResult<u8> {

@@ -50,6 +50,7 @@ mod serve;
 mod serve_args;
 mod settings;
 mod severity;
+mod statement;
 mod surroundings;
 mod survey;
 mod swamp;

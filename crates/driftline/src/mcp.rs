@@ -331,6 +331,7 @@ mod with_mcp {
         DriftArgs {
             points: PointArgs { baseline, source, at: None, since, between: None },
             across: None,
+            print_sql: None,
             shown: ShownArgs { filter, all: false, limit: 0 },
             verdict: VerdictArgs { fail_on: FailOn::Never, strict: false, exit_zero: true },
         }

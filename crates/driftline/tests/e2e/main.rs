@@ -19,6 +19,7 @@ mod config;
 mod crossing;
 mod damage;
 mod documents;
+mod engines;
 mod experiment;
 mod fleet;
 mod interop;

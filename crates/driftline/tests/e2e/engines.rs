@@ -1,0 +1,410 @@
+//! The answers of engines that others wrote, over the store in place, beside our own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use crate::support::{PROGRAM, Sandbox, observation, observation_of, skip, thing, thing_at, variable};
+
+const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/engines.py");
+const RANDOM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/random_drift.py");
+
+/// Whichever engine answers: how its Python is found, and what prints its statement.
+#[derive(Clone, Copy)]
+struct Engine {
+    name: &'static str,
+    variable: &'static str,
+    python: &'static str,
+}
+
+const DUCKDB: Engine = Engine { name: "duckdb", variable: "DRIFTLINE_TEST_PYTHON", python: "" };
+const DATAFUSION: Engine = Engine { name: "datafusion", variable: "DRIFTLINE_TEST_PYTHON", python: "" };
+const SPARK: Engine = Engine { name: "spark", variable: "DRIFTLINE_TEST_SPARK", python: "bin/python" };
+
+/// What an engine answers to a list of questions, in one process: Spark takes long to start.
+fn ask(engine: Engine, questions: &[Json]) -> Option<Vec<Json>> {
+    let Some(found) = variable(engine.variable) else {
+        skip(&format!("{} is not set; `scripts/test` sets it", engine.variable));
+        return None;
+    };
+    let python = if engine.python.is_empty() { found.into() } else { Path::new(&found).join(engine.python) };
+    let mut command = Command::new(python);
+    command.arg(ENGINES).arg(engine.name).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(json!(questions).to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}: {}", engine.name, String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// A question about drift: which store, and which points.
+struct Asked<'a> {
+    sandbox: &'a Sandbox,
+    points: &'static [&'static str],
+}
+
+impl Asked<'_> {
+    fn question(&self, engine: Engine) -> Json {
+        let statement = self.sandbox.run(["drift", "--print-sql", engine.name].iter().chain(self.points)).succeeded();
+        json!({"store": self.sandbox.store(), "statement": statement.out})
+    }
+
+    fn report(&self) -> Json {
+        self.sandbox.drift(["--all"].into_iter().chain(self.points.iter().copied()))
+    }
+}
+
+/// One finding: the line that engines are compared by, and when it began.
+type Line = (String, Option<Timestamp>);
+
+fn text(value: &Json) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn moment(value: &Json) -> Option<Timestamp> {
+    value.as_str().map(|text| text.parse().unwrap())
+}
+
+fn line(parts: [&Json; 6]) -> String {
+    parts.map(text).join("\t")
+}
+
+/// What `drift` says, of everything that is not in sync or is only by a rule.
+fn ours(report: &Json) -> Vec<Line> {
+    let found = report["resources"].as_array().unwrap().iter();
+    let told = found.filter(|one| one["status"] != "in_sync" || !one["excused"].as_array().unwrap().is_empty());
+    let mut lines: Vec<Line> = told
+        .map(|one| {
+            let parts = ["resourceType", "place", "canonicalId", "source", "status", "kind"].map(|name| &one[name]);
+            (line(parts), moment(&one["firstSeen"]))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+fn theirs(findings: &Json) -> Vec<Line> {
+    let found = findings.as_array().unwrap().iter();
+    let mut lines: Vec<Line> = found
+        .map(|one| {
+            (line(["type", "place", "id", "stream", "status", "kind"].map(|name| &one[name])), moment(&one["since"]))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The digest by which results are compared: of the lines in bytewise order.
+fn digest(lines: &[Line]) -> String {
+    let mut sha = Sha256::new();
+    for (line, _) in lines {
+        sha.update(line.as_bytes());
+        sha.update(b"\n");
+    }
+    sha.finalize().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn assert_same(engine: Engine, asked: &[Asked<'_>]) {
+    let questions: Vec<Json> = asked.iter().map(|one| one.question(engine)).collect();
+    let Some(answers) = ask(engine, &questions) else { return };
+    for (one, answer) in asked.iter().zip(answers) {
+        let (ours, theirs) = (ours(&one.report()), theirs(&answer["findings"]));
+        let first = ours.iter().zip(&theirs).find(|(a, b)| a != b);
+        assert!(!ours.is_empty(), "{:?}: there was to be something to find", one.points);
+        assert_eq!(ours.len(), theirs.len(), "{} {:?}: {first:?}", engine.name, one.points);
+        assert_eq!(first, None, "{} {:?}", engine.name, one.points);
+        assert_eq!(digest(&ours), digest(&theirs));
+    }
+}
+
+/// Text that does not compress, so that full images are written again.
+fn noise(at: u32, salt: u32) -> String {
+    let mut state = u64::from(at) << 20 | u64::from(salt) | 1;
+    (0..12).fold(String::new(), |mut text, _| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        write!(text, "{:016x}", state ^ (state >> 31)).unwrap();
+        text
+    })
+}
+
+/// Twenty thousand resources in six versions that change an eighth of them each, with everything that verdicts know:
+/// renewed images, a partial pass, a second stream, a third that no baseline knows, acceptances, rules.
+fn estate() -> Sandbox {
+    const COUNT: u32 = 20_000;
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "driftline.toml",
+        "[[ignore]]\ntype = \"Type2\"\npath = \"/noise\"\nreason = \"a test says so\"\n\n\
+         [[rule]]\nkind = \"unordered\"\ntype = \"Type3\"\npath = \"/list\"\nreason = \"a test says so\"\n",
+    );
+    let resources = |version: u32| -> Vec<Json> {
+        let there = (0..COUNT)
+            .filter(|at| ((at + version) % 97 != 0 || [2, 3].contains(&(at % 5))) && !(version > 2 && at % 1_009 == 5));
+        there
+            .map(|at| {
+                // What changes in a version stays so, and an eighth goes back to what it was after two.
+                let changed = (1..=version).rev().find(|one| (at + one) % 8 == 0 && !(at % 16 == 3 && *one + 2 <= version));
+                let salt = changed.unwrap_or(0);
+                let list = if salt % 2 == 0 { json!([1, "two", {"three": 3}]) } else { json!([{"three": 3}, 1, "two"]) };
+                let snapshot = json!({"at": at, "noise": noise(at, salt), "list": list, "tags": {"team": format!("t{}", salt % 3)}});
+                thing_at(&format!("Type{}", at % 5), &format!("aws/123456789012/r{}", at % 7), &format!("id'{at}"), snapshot)
+            })
+            .collect()
+    };
+    for version in 0..6 {
+        let coverage = match version {
+            4 => json!([{"type": "*", "place": "*", "outcome": "complete"},
+                {"type": "Type1", "place": "aws/123456789012/r3", "outcome": "partial", "reason": "throttled"}]),
+            _ => json!("complete"),
+        };
+        let mut seen = resources(version);
+        if version == 4 {
+            seen.retain(|one| one["resourceType"] != "Type1" || one["place"] != "aws/123456789012/r3");
+        }
+        sandbox.observe(&observation_of("estate/main", version * 10, coverage, &seen)).succeeded();
+        sandbox.observe(&observation_of("estate/small", version * 10, json!("complete"), &seen[..50])).succeeded();
+        if version == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+        if version == 3 {
+            let report = sandbox.drift([]);
+            let drifted = report["resources"].as_array().unwrap().iter().filter(|one| one["kind"] == "modified");
+            for one in drifted.step_by(300).take(6) {
+                let id = one["canonicalId"].as_str().unwrap();
+                sandbox.run(["baseline", "accept", id, "--reason", "a test says so"]);
+                sandbox.run(["baseline", "accept", id, "--path", "/tags/team", "--reason", "a test says so"]);
+            }
+        }
+    }
+    sandbox.observe(&observation_of("estate/unknown", 70, json!("complete"), &resources(0)[..30])).succeeded();
+    sandbox
+}
+
+#[test]
+fn duckdb_and_datafusion_find_the_same_drift_in_the_demo_and_in_an_estate() {
+    let (demo, estate) = (Sandbox::with_demo(), estate());
+    let asked = [
+        Asked { sandbox: &demo, points: &[] },
+        Asked { sandbox: &demo, points: &["--between", "v1", "v2"] },
+        Asked { sandbox: &estate, points: &[] },
+        Asked { sandbox: &estate, points: &["--between", "v5", "v2", "--source", "estate/main"] },
+    ];
+    assert_same(DUCKDB, &asked);
+    assert_same(DATAFUSION, &asked);
+}
+
+#[test]
+fn spark_finds_the_same_drift_and_has_the_same_views() {
+    let (demo, estate) = (Sandbox::with_demo(), estate());
+    let asked = [
+        Asked { sandbox: &demo, points: &[] },
+        Asked { sandbox: &estate, points: &[] },
+        Asked { sandbox: &estate, points: &["--at", "2026-01-01T00:45:00Z"] },
+    ];
+    let viewed = viewed();
+    // One session for all: what is asked of views comes last.
+    let mut questions: Vec<Json> = asked.iter().map(|one| one.question(SPARK)).collect();
+    questions.push(views_of(&viewed));
+    let Some(mut answers) = ask(SPARK, &questions) else { return };
+    assert_views(&viewed, &answers.pop().unwrap());
+    for (one, answer) in asked.iter().zip(answers) {
+        let (ours, theirs) = (ours(&one.report()), theirs(&answer["findings"]));
+        assert_eq!(ours.iter().zip(&theirs).find(|(a, b)| a != b), None, "{:?}", one.points);
+        assert_eq!((ours.len(), digest(&ours)), (theirs.len(), digest(&theirs)), "{:?}", one.points);
+        assert!(ours.len() > 500, "{:?}: there was to be something to find", one.points);
+    }
+}
+
+/// A store with everything that views must be right about: retention, baselines that were removed and set anew, a
+/// pass that saw little, problems, names with quotes.
+fn viewed() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for at in 0..6 {
+        let things: Vec<Json> = (0..5 + at)
+            .filter(|n| n % 4 != at % 4)
+            .map(|n| thing(&format!("it's {n}"), json!({"n": n / 2 + at / 2})))
+            .collect();
+        sandbox.observe_things(at, &things);
+        if at == 2 {
+            sandbox.run(["baseline", "set"]).succeeded();
+            sandbox.run(["baseline", "set", "old"]).succeeded();
+        }
+    }
+    sandbox.run(["baseline", "remove", "old"]).succeeded();
+    sandbox.run(["baseline", "set", "later"]).succeeded();
+    let partial = json!([{"type": "Thing", "place": "here", "outcome": "partial", "reason": "throttled"}]);
+    sandbox
+        .observe(&observation_of("other", 20, json!("complete"), &[thing("x", json!({"a": 1})), thing("y", json!({}))]))
+        .succeeded();
+    sandbox.observe(&observation_of("other", 21, partial, &[thing("x", json!({"a": 2}))])).succeeded();
+    sandbox.run(["baseline", "set", "later", "--source", "other"]).succeeded();
+    sandbox.run(["gc", "--keep", "1s", "--keep-last", "2", "--grace", "0s"]).succeeded();
+    sandbox.observe(&observation(30, &[thing("new", json!({"text": "a\"b\\c\n"}))])).succeeded();
+    sandbox
+}
+
+fn views_of(sandbox: &Sandbox) -> Json {
+    json!({"store": sandbox.store(), "views": true, "at": "2026-01-01T00:20:30Z", "of": ["test", 3]})
+}
+
+fn assert_views(sandbox: &Sandbox, answer: &Json) {
+    let number = |value: &Json| value.as_u64().unwrap();
+    // Versions are those of `log`.
+    let log = sandbox.json(["log", "--limit", "0"]);
+    let logged: BTreeSet<Vec<String>> = log["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let changes = ["add", "change", "remove"].map(|op| one["changes"][op].to_string());
+            let extents = ["complete", "partial"].map(|how| one["extents"][how].to_string());
+            let problems = one["problems"].as_array().unwrap().len().to_string();
+            let plain = ["source", "nature", "digest"].map(|name| text(&one[name]).to_owned());
+            let numbers = ["version", "resources", "notSeen"].map(|name| one[name].to_string());
+            let moments =
+                ["takenAt", "committedAt"].map(|name| moment(&one[name]).unwrap().as_microsecond().to_string());
+            [&plain[..], &numbers, &moments, &changes, &extents, &[problems, text(&one["observer"]).to_owned()]]
+                .concat()
+        })
+        .collect();
+    let versions: BTreeSet<Vec<String>> = answer["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let plain = ["stream", "nature", "digest"].map(|name| text(&one[name]).to_owned());
+            let numbers = ["version", "resources", "unseen"].map(|name| one[name].to_string());
+            let moments =
+                ["taken_at", "committed_at"].map(|name| moment(&one[name]).unwrap().as_microsecond().to_string());
+            let rest = ["added", "changed", "removed", "complete_extents", "partial_extents", "problems"];
+            [
+                &plain[..],
+                &numbers,
+                &moments,
+                &rest.map(|name| one[name].to_string()),
+                &[text(&one["observer"]).to_owned()],
+            ]
+            .concat()
+        })
+        .collect();
+    assert_eq!(versions, logged);
+    assert!(logged.len() < 9, "retention was to drop some");
+    // Baselines are those of `baseline list`.
+    let list = sandbox.json(["baseline", "list"]);
+    let mut pins = BTreeSet::new();
+    for one in list["baselines"].as_array().unwrap() {
+        for (stream, version) in one["pins"].as_object().unwrap() {
+            pins.insert((
+                text(&one["name"]).to_owned(),
+                stream.clone(),
+                number(version),
+                moment(&one["setAt"]).unwrap().as_microsecond(),
+            ));
+        }
+    }
+    let rows = answer["baselines"].as_array().unwrap();
+    let found: BTreeSet<_> = rows
+        .iter()
+        .map(|one| {
+            (
+                text(&one["name"]).to_owned(),
+                text(&one["stream"]).to_owned(),
+                number(&one["version"]),
+                moment(&one["set_at"]).unwrap().as_microsecond(),
+            )
+        })
+        .collect();
+    assert_eq!((found, rows.len()), (pins.clone(), pins.len()));
+    // Changes are counted as `log` counts them, apart from full images.
+    let mut counted = BTreeMap::new();
+    let firsts: BTreeMap<&str, u64> = log["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (text(&one["source"]), number(&one["version"])))
+        .rev()
+        .fold(BTreeMap::new(), |mut firsts, (source, version)| {
+            let first = firsts.entry(source).or_insert(version);
+            *first = version.min(*first);
+            firsts
+        });
+    for one in
+        log["versions"].as_array().unwrap().iter().filter(|one| number(&one["version"]) > firsts[text(&one["source"])])
+    {
+        for op in ["add", "change", "remove"] {
+            let count = number(&one["changes"][op]);
+            if count > 0 {
+                counted.insert((text(&one["source"]), number(&one["version"]), op), count);
+            }
+        }
+    }
+    let found: BTreeMap<_, _> = answer["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| ((text(&one["stream"]), number(&one["version"]), text(&one["op"])), number(&one["n"])))
+        .collect();
+    assert_eq!(found, counted);
+    // Resources are what `drift` says is there, with the properties that were observed.
+    let report = sandbox.drift(["--all", "--between", "v1", "now"]);
+    let _ = report;
+    let keys = |rows: &Json| -> BTreeSet<String> {
+        rows.as_array().unwrap().iter().map(|one| format!("{} {}", text(&one["stream"]), text(&one["id"]))).collect()
+    };
+    assert_eq!(keys(&answer["resources"]), BTreeSet::from(["test new", "other x", "other y"].map(str::to_owned)));
+    for one in answer["resources"].as_array().unwrap() {
+        let properties: Json = serde_json::from_str(text(&one["properties"])).unwrap();
+        let (expected, seen, minute) = match text(&one["id"]) {
+            "new" => (json!({"text": "a\"b\\c\n"}), true, 30),
+            "x" => (json!({"a": 2}), true, 21),
+            _ => (json!({}), false, 20),
+        };
+        assert_eq!((properties, &one["seen"]), (expected, &json!(seen)), "{one}");
+        assert_eq!(moment(&one["changed_at"]), crate::support::minute(minute).parse().ok(), "{one}");
+    }
+    // The same at a version that is kept, and at a time.
+    let of: BTreeSet<String> = (0..7).filter(|n| n % 4 != 2).map(|n| format!("test it's {n}")).collect();
+    assert_eq!(keys(&answer["of"]), of);
+    let mut at: BTreeSet<String> = (0..10).filter(|n| n % 4 != 1).map(|n| format!("test it's {n}")).collect();
+    at.extend(["other x", "other y"].map(str::to_owned));
+    assert_eq!(keys(&answer["at"]), at);
+}
+
+#[test]
+fn duckdb_has_the_same_views() {
+    let sandbox = viewed();
+    let Some(answers) = ask(DUCKDB, &[views_of(&sandbox)]) else { return };
+    assert_views(&sandbox, &answers[0]);
+}
+
+/// Hundreds of small stores, each with another history, coverage and rule book.
+#[test]
+fn printed_sql_agrees_with_drift_on_random_stores_or_says_that_it_cannot_decide() {
+    let Some(python) = variable("DRIFTLINE_TEST_PYTHON") else {
+        skip("DRIFTLINE_TEST_PYTHON names no Python with tests/interop/requirements.txt installed");
+        return;
+    };
+    let stores =
+        variable("DRIFTLINE_RANDOM_STORES").map_or_else(|| "24".to_owned(), |text| text.into_string().unwrap());
+    let output = Command::new(python).arg(RANDOM).args([PROGRAM, &stores, "1"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counts: BTreeMap<String, u64> = serde_json::from_slice(&output.stdout).unwrap();
+    for status in ["drifted modified", "drifted deleted", "unknown", "not_checked", "in_sync"] {
+        assert!(counts[&format!("duckdb {status}")] > 10, "{counts:?}");
+    }
+    let decided: u64 = counts
+        .iter()
+        .filter(|(name, _)| name.starts_with("duckdb ") && !name.contains("undecided"))
+        .map(|(_, count)| count)
+        .sum();
+    assert!(counts["duckdb undecided"] * 5 < decided, "too little is decided: {counts:?}");
+}

@@ -1,0 +1,13 @@
+-- What there is now: the newest version of each stream.
+CREATE OR REPLACE TEMPORARY VIEW resources AS
+WITH points AS (
+  SELECT stream, max(version) AS version FROM versions WHERE nature = 'state' GROUP BY stream
+)
+SELECT h.stream, p.version, h.type, h.place, h.id, any_value(h.account) AS account, any_value(h.region) AS region,
+  max_by(h.seen, h.version) AS seen,
+  max_by(h.hash, h.version) AS hash,
+  max_by(h.after, h.version) FILTER (WHERE h.after IS NOT NULL) AS properties,
+  coalesce(max(h.observed_at) FILTER (WHERE h.op IN ('add', 'change')), min(h.observed_at)) AS changed_at
+FROM history h JOIN points p ON p.stream = h.stream
+GROUP BY h.stream, p.version, h.type, h.place, h.id
+HAVING max_by(h.op, h.version) <> 'remove'
