@@ -304,3 +304,35 @@ pub(crate) fn excuses_unknown(dialect: Dialect, book: &RuleBook) -> Option<Strin
     let unknown = |rule: &&Rule| matches!(rule.kind, RuleKind::Equivalent(Equivalence::Unknown));
     any(&book.rules().iter().filter(unknown).map(|rule| when(dialect, rule, [])).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_regular_expressions_over_pointers_as_json_has_them() {
+        for (pattern, names, above_it) in [
+            ("", r"\A\z", None),
+            ("/a", r"\A/a\z", Some(r"\A(?:)\z")),
+            ("/a/*/b.c", r"\A/a/[^/]*/b\.c\z", Some(r"\A(?:|/a|/a/[^/]*)\z")),
+            ("/a/**/b", r"\A/a(?:/[^/]*)*/b\z", Some(r"\A(?:|/a(?:/[^/]*)*)\z")),
+            // A slash is escaped by the pointer; a quote and a backslash by JSON, and then by the expression.
+            ("/a~1b", r"\A/a~1b\z", Some(r"\A(?:)\z")),
+            (r#"/say"\"#, r#"\A/say\\"\\\\\z"#, Some(r"\A(?:)\z")),
+        ] {
+            let read: Pattern = pattern.parse().unwrap();
+            assert_eq!(named(&read), names, "{pattern}");
+            assert_eq!(above(&read).as_deref(), above_it, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_may_be_an_index_is_no_name() {
+        let pattern = |text: &str| text.parse::<Pattern>().unwrap();
+        assert_eq!(longest_name(&pattern("/a/10000/*")), Some("a"));
+        assert_eq!(longest_name(&pattern("/*/7")), None);
+        assert_eq!(member(&pattern("/a/7")), None);
+        assert_eq!(member(&pattern(r#"/a/b""#)).as_deref(), Some(r#""b\"":"#));
+    }
+}

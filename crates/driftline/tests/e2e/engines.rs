@@ -155,7 +155,7 @@ fn estate() -> Sandbox {
         let tags = json!({"team": format!("t{}", salt % 3)});
         let snapshot = json!({"at": at, "noise": noise(at, salt), "list": list, "tags": tags});
         let (kind, place) = (format!("Type{}", at % 5), format!("aws/123456789012/r{}", at % 7));
-        thing_at(&kind, &place, &format!("id'{at}"), snapshot)
+        thing_at(&kind, &place, &format!(r"it's \ ${{env:HOME}} {at}"), snapshot)
     };
     let resources = |version: u32| -> Vec<Json> {
         // Some come and go, and of others those that go stay away.
@@ -393,6 +393,21 @@ fn duckdb_has_the_same_views() {
     let sandbox = viewed();
     let Some(answers) = ask(DUCKDB, &[views_of(&sandbox)]) else { return };
     assert_views(&sandbox, &answers[0]);
+}
+
+#[test]
+fn what_a_statement_cannot_honour_is_refused() {
+    let sandbox = Sandbox::with_demo();
+    for more in [&["--where", "true"][..], &["--all"], &["--strict"], &["--across", "adopt/demo", "dns/demo"]] {
+        sandbox
+            .run([&["drift", "--print-sql", "spark"], more].concat())
+            .refused(&["--print-sql", "cannot be used with"]);
+    }
+    let odd = thing_at("a\0b", "here", "x", json!({}));
+    let coverage = json!([{"type": "a\0b", "place": "here", "outcome": "complete"}]);
+    sandbox.observe(&observation_of("odd", 0, coverage, &[odd])).succeeded();
+    sandbox.run(["baseline", "set"]).succeeded();
+    sandbox.run(["drift", "--print-sql", "duckdb"]).refused(&["U+0000", "answers without SQL"]);
 }
 
 /// Hundreds of small stores, each with another history, coverage and rule book.
