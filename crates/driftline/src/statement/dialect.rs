@@ -35,10 +35,13 @@ impl Dialect {
         }
     }
 
-    /// A text. Spark reads backslashes in it, the others do not.
+    /// A text. Spark reads backslashes in it, and puts the values of variables into `${…}`; the others do not.
     pub(crate) fn text(self, text: &str) -> String {
         match self {
-            Dialect::Spark => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+            Dialect::Spark => {
+                let escaped = text.replace('\\', r"\\").replace('\'', r"\'");
+                format!("'{}'", escaped.replace("${", r"$\{"))
+            }
             Dialect::Duckdb | Dialect::Datafusion => format!("'{}'", text.replace('\'', "''")),
         }
     }
@@ -181,4 +184,34 @@ pub(crate) fn glob(dialect: Dialect, column: &str, glob: &Glob) -> Option<String
     }
     let parts: Vec<String> = glob.as_str().split('*').map(escape).collect();
     Some(dialect.matches(column, &format!("\\A{}\\z", parts.join("(?s:.*)"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted_as_each_engine_reads_them() {
+        for (text, spark, others) in [
+            ("plain", r"'plain'", r"'plain'"),
+            ("it's", r"'it\'s'", r"'it''s'"),
+            (r"a\b", r"'a\\b'", r"'a\b'"),
+            (r"\'", r"'\\\''", r"'\'''"),
+            ("${env:HOME}", r"'$\{env:HOME}'", "'${env:HOME}'"),
+        ] {
+            assert_eq!(Dialect::Spark.text(text), spark);
+            assert_eq!(Dialect::Duckdb.text(text), others);
+            assert_eq!(Dialect::Datafusion.text(text), others);
+        }
+    }
+
+    #[test]
+    fn a_glob_is_a_condition_unless_it_takes_everything() {
+        let condition = |text: &str| glob(Dialect::Duckdb, "type", &Glob::new(text));
+        assert_eq!(condition("*"), None);
+        assert_eq!(condition("**"), None);
+        assert_eq!(condition("").as_deref(), Some("type = ''"));
+        assert_eq!(condition("It's").as_deref(), Some("type = 'It''s'"));
+        assert_eq!(condition("A.B*").as_deref(), Some(r"regexp_matches(type, '\AA\.B(?s:.*)\z')"));
+    }
 }

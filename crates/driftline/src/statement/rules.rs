@@ -70,11 +70,11 @@ fn member(pattern: &Pattern) -> Option<String> {
 }
 
 /// One condition after the other, all of them.
-fn all(conditions: Vec<String>) -> String {
+fn all(conditions: &[String]) -> String {
     if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") }
 }
 
-fn any(conditions: Vec<String>) -> Option<String> {
+fn any(conditions: &[String]) -> Option<String> {
     (!conditions.is_empty()).then(|| conditions.join("\n      OR "))
 }
 
@@ -88,7 +88,7 @@ fn subject(dialect: Dialect, subject: &Subject) -> Vec<String> {
 fn when(dialect: Dialect, rule: &Rule, more: impl IntoIterator<Item = String>) -> String {
     let mut conditions = subject(dialect, &rule.subject);
     conditions.extend(more);
-    all(conditions)
+    all(&conditions)
 }
 
 fn list(dialect: Dialect, values: &[Value]) -> String {
@@ -164,7 +164,7 @@ pub(crate) fn explaining(dialect: Dialect, book: &RuleBook) -> String {
         }
     }
     let branch = |(conditions, said): (Vec<String>, String)| {
-        format!("    WHEN {}\n      THEN {said}\n", any(conditions).unwrap_or_else(|| "false".to_owned()))
+        format!("    WHEN {}\n      THEN {said}\n", any(&conditions).unwrap_or_else(|| "false".to_owned()))
     };
     merged.into_iter().map(branch).collect()
 }
@@ -213,21 +213,21 @@ pub(crate) fn reaches_into(dialect: Dialect, book: &RuleBook, value: &str, eleme
         }
         Some(when(dialect, rule, conditions))
     };
-    any(book.rules().iter().filter_map(reaching).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&book.rules().iter().filter_map(reaching).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// The same of nested arrays without an order.
 pub(crate) fn sorts_within(dialect: Dialect, book: &RuleBook) -> String {
     let unordered = book.rules().iter().filter(|rule| rule.kind == RuleKind::Unordered);
     let within = |rule: &Rule| Some(when(dialect, rule, [dialect.matches("path", &above(&rule.path)?)]));
-    any(unordered.filter_map(within).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&unordered.filter_map(within).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that `path` is an array whose order does not count.
 pub(crate) fn is_unordered(dialect: Dialect, book: &RuleBook) -> String {
     let unordered = book.rules().iter().filter(|rule| rule.kind == RuleKind::Unordered);
     let here = |rule: &Rule| when(dialect, rule, [dialect.matches("path", &named(&rule.path))]);
-    any(unordered.map(here).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&unordered.map(here).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that `path` lies inside of one.
@@ -235,21 +235,22 @@ pub(crate) fn in_unordered(dialect: Dialect, book: &RuleBook) -> String {
     let unordered = book.rules().iter().filter(|rule| rule.kind == RuleKind::Unordered);
     let inside =
         |rule: &Rule| when(dialect, rule, [dialect.matches("path", &format!("\\A{}/", expression(rule.path.steps())))]);
-    any(unordered.map(inside).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&unordered.map(inside).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that whatever differs at `path`, or beneath it, does not count.
 pub(crate) fn ignored(dialect: Dialect, book: &RuleBook) -> String {
     let ignoring = |rule: &&Rule| matches!(rule.kind, RuleKind::Ignore | RuleKind::Volatile);
     let here = |rule: &Rule| when(dialect, rule, [dialect.matches("path", &covered(&rule.path))]);
-    any(book.rules().iter().filter(ignoring).map(here).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&book.rules().iter().filter(ignoring).map(here).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that something beneath `path` may be a finding that was seen to.
 pub(crate) fn resolves_within(dialect: Dialect, book: &RuleBook) -> String {
     let resolving = |rule: &&Rule| matches!(&rule.kind, RuleKind::Resolved(findings) if !findings.is_empty());
     let within = |rule: &Rule| Some(when(dialect, rule, [dialect.matches("path", &above(&rule.path)?)]));
-    any(book.rules().iter().filter(resolving).filter_map(within).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&book.rules().iter().filter(resolving).filter_map(within).collect::<Vec<_>>())
+        .unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that some rule may have a say in a resource that is in one of its versions `image`. Where it does not
@@ -267,7 +268,7 @@ pub(crate) fn may_touch(dialect: Dialect, book: &RuleBook, image: &str) -> Strin
         });
         Some(when(dialect, rule, named))
     };
-    any(book.rules().iter().filter_map(touching).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&book.rules().iter().filter_map(touching).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A name that every image has in which the pattern names something.
@@ -286,7 +287,7 @@ pub(crate) fn ignored_whole(dialect: Dialect, book: &RuleBook) -> String {
         root && matches!(rule.kind, RuleKind::Ignore | RuleKind::Volatile | RuleKind::Equivalent(Equivalence::Empty))
     };
     let rules = book.rules().iter().filter(whole);
-    any(rules.map(|rule| when(dialect, rule, [])).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&rules.map(|rule| when(dialect, rule, [])).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that the resource's being gone is good news, whatever it was.
@@ -295,11 +296,43 @@ pub(crate) fn resolved_whole(dialect: Dialect, book: &RuleBook) -> String {
         matches!(&rule.kind, RuleKind::Resolved(findings) if findings.is_empty()) && rule.path.matches(&Pointer::root())
     };
     let rules = book.rules().iter().filter(whole);
-    any(rules.map(|rule| when(dialect, rule, [])).collect()).unwrap_or_else(|| "false".to_owned())
+    any(&rules.map(|rule| when(dialect, rule, [])).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that a value which is known to be unknown excuses whatever is on the other side.
 pub(crate) fn excuses_unknown(dialect: Dialect, book: &RuleBook) -> Option<String> {
     let unknown = |rule: &&Rule| matches!(rule.kind, RuleKind::Equivalent(Equivalence::Unknown));
-    any(book.rules().iter().filter(unknown).map(|rule| when(dialect, rule, [])).collect())
+    any(&book.rules().iter().filter(unknown).map(|rule| when(dialect, rule, [])).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_regular_expressions_over_pointers_as_json_has_them() {
+        for (pattern, names, above_it) in [
+            ("", r"\A\z", None),
+            ("/a", r"\A/a\z", Some(r"\A(?:)\z")),
+            ("/a/*/b.c", r"\A/a/[^/]*/b\.c\z", Some(r"\A(?:|/a|/a/[^/]*)\z")),
+            ("/a/**/b", r"\A/a(?:/[^/]*)*/b\z", Some(r"\A(?:|/a(?:/[^/]*)*)\z")),
+            // A slash is escaped by the pointer; a quote and a backslash by JSON, and then by the expression.
+            ("/a~1b", r"\A/a~1b\z", Some(r"\A(?:)\z")),
+            (r#"/say"\"#, r#"\A/say\\"\\\\\z"#, Some(r"\A(?:)\z")),
+        ] {
+            let read: Pattern = pattern.parse().unwrap();
+            assert_eq!(named(&read), names, "{pattern}");
+            assert_eq!(above(&read).as_deref(), above_it, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_may_be_an_index_is_no_name() {
+        let pattern = |text: &str| text.parse::<Pattern>().unwrap();
+        assert_eq!(longest_name(&pattern("/a/10000/*")), Some("a"));
+        assert_eq!(longest_name(&pattern("/*/7")), None);
+        assert_eq!(member(&pattern("/a/7")), None);
+        assert_eq!(member(&pattern(r#"/a/b""#)).as_deref(), Some(r#""b\"":"#));
+    }
 }

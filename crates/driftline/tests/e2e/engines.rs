@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{PROGRAM, Sandbox, observation, observation_of, skip, thing, thing_at, variable};
+use crate::support::{PROGRAM, Sandbox, files, observation, observation_of, skip, thing, thing_at, variable};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/engines.py");
 const RANDOM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/random_drift.py");
@@ -146,19 +146,22 @@ fn estate() -> Sandbox {
         "[[ignore]]\ntype = \"Type2\"\npath = \"/noise\"\nreason = \"a test says so\"\n\n\
          [[rule]]\nkind = \"unordered\"\ntype = \"Type3\"\npath = \"/list\"\nreason = \"a test says so\"\n",
     );
+    let resource = |at: u32, version: u32| {
+        // What changes in a version stays so, and a part of it goes back to what it was after two.
+        let changes = |one: &u32| (at + one).is_multiple_of(8) && !(at % 16 == 3 && *one + 2 <= version);
+        let salt = (1..=version).rev().find(changes).unwrap_or(0);
+        let list =
+            if salt.is_multiple_of(2) { json!([1, "two", {"three": 3}]) } else { json!([{"three": 3}, 1, "two"]) };
+        let tags = json!({"team": format!("t{}", salt % 3)});
+        let snapshot = json!({"at": at, "noise": noise(at, salt), "list": list, "tags": tags});
+        let (kind, place) = (format!("Type{}", at % 5), format!("aws/123456789012/r{}", at % 7));
+        thing_at(&kind, &place, &format!(r"it's \ ${{env:HOME}} {at}"), snapshot)
+    };
     let resources = |version: u32| -> Vec<Json> {
-        let there = (0..COUNT)
-            .filter(|at| ((at + version) % 97 != 0 || [2, 3].contains(&(at % 5))) && !(version > 2 && at % 1_009 == 5));
-        there
-            .map(|at| {
-                // What changes in a version stays so, and an eighth goes back to what it was after two.
-                let changed = (1..=version).rev().find(|one| (at + one) % 8 == 0 && !(at % 16 == 3 && *one + 2 <= version));
-                let salt = changed.unwrap_or(0);
-                let list = if salt % 2 == 0 { json!([1, "two", {"three": 3}]) } else { json!([{"three": 3}, 1, "two"]) };
-                let snapshot = json!({"at": at, "noise": noise(at, salt), "list": list, "tags": {"team": format!("t{}", salt % 3)}});
-                thing_at(&format!("Type{}", at % 5), &format!("aws/123456789012/r{}", at % 7), &format!("id'{at}"), snapshot)
-            })
-            .collect()
+        // Some come and go, and of others those that go stay away.
+        let comes_and_goes = |at: &u32| (at + version).is_multiple_of(97) && ![2, 3].contains(&(at % 5));
+        let goes = |at: &u32| version > 2 && at % 1_009 == 5;
+        (0..COUNT).filter(|at| !comes_and_goes(at) && !goes(at)).map(|at| resource(at, version)).collect()
     };
     for version in 0..6 {
         let coverage = match version {
@@ -178,13 +181,15 @@ fn estate() -> Sandbox {
         if version == 3 {
             let report = sandbox.drift([]);
             let drifted = report["resources"].as_array().unwrap().iter().filter(|one| one["kind"] == "modified");
-            for one in drifted.step_by(300).take(6) {
+            for (at, one) in drifted.filter(|one| one["source"] == "estate/main").step_by(300).take(6).enumerate() {
+                let path: &[&str] = if at.is_multiple_of(2) { &[] } else { &["--path", "/tags/team"] };
                 let id = one["canonicalId"].as_str().unwrap();
-                sandbox.run(["baseline", "accept", id, "--reason", "a test says so"]);
-                sandbox.run(["baseline", "accept", id, "--path", "/tags/team", "--reason", "a test says so"]);
+                sandbox.run([&["baseline", "accept", id, "--reason", "a test says so"], path].concat()).succeeded();
             }
         }
     }
+    let written = files(&sandbox.store()).into_keys().filter(|name| name.starts_with("seg/estate/main/")).count();
+    assert!(written > 6, "a full image was to be written again");
     sandbox.observe(&observation_of("estate/unknown", 70, json!("complete"), &resources(0)[..30])).succeeded();
     sandbox
 }
@@ -256,112 +261,117 @@ fn views_of(sandbox: &Sandbox) -> Json {
     json!({"store": sandbox.store(), "views": true, "at": "2026-01-01T00:20:30Z", "of": ["test", 3]})
 }
 
+fn number(value: &Json) -> u64 {
+    value.as_u64().unwrap()
+}
+
+fn list(value: &Json) -> &[Json] {
+    value.as_array().unwrap()
+}
+
+/// Members of a row, each as text: texts as they are, moments as microseconds, everything else as JSON.
+fn told(row: &Json, names: &[&str]) -> Vec<String> {
+    let one = |name: &&str| match row.pointer(&format!("/{name}")).unwrap_or(&Json::Null) {
+        Json::String(text) => {
+            text.parse().map_or_else(|_| text.clone(), |at: Timestamp| at.as_microsecond().to_string())
+        }
+        Json::Array(items) => items.len().to_string(),
+        other => other.to_string(),
+    };
+    names.iter().map(one).collect()
+}
+
 fn assert_views(sandbox: &Sandbox, answer: &Json) {
-    let number = |value: &Json| value.as_u64().unwrap();
-    // Versions are those of `log`.
     let log = sandbox.json(["log", "--limit", "0"]);
-    let logged: BTreeSet<Vec<String>> = log["versions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| {
-            let changes = ["add", "change", "remove"].map(|op| one["changes"][op].to_string());
-            let extents = ["complete", "partial"].map(|how| one["extents"][how].to_string());
-            let problems = one["problems"].as_array().unwrap().len().to_string();
-            let plain = ["source", "nature", "digest"].map(|name| text(&one[name]).to_owned());
-            let numbers = ["version", "resources", "notSeen"].map(|name| one[name].to_string());
-            let moments =
-                ["takenAt", "committedAt"].map(|name| moment(&one[name]).unwrap().as_microsecond().to_string());
-            [&plain[..], &numbers, &moments, &changes, &extents, &[problems, text(&one["observer"]).to_owned()]]
-                .concat()
-        })
-        .collect();
-    let versions: BTreeSet<Vec<String>> = answer["versions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| {
-            let plain = ["stream", "nature", "digest"].map(|name| text(&one[name]).to_owned());
-            let numbers = ["version", "resources", "unseen"].map(|name| one[name].to_string());
-            let moments =
-                ["taken_at", "committed_at"].map(|name| moment(&one[name]).unwrap().as_microsecond().to_string());
-            let rest = ["added", "changed", "removed", "complete_extents", "partial_extents", "problems"];
-            [
-                &plain[..],
-                &numbers,
-                &moments,
-                &rest.map(|name| one[name].to_string()),
-                &[text(&one["observer"]).to_owned()],
-            ]
-            .concat()
-        })
-        .collect();
-    assert_eq!(versions, logged);
-    assert!(logged.len() < 9, "retention was to drop some");
-    // Baselines are those of `baseline list`.
-    let list = sandbox.json(["baseline", "list"]);
+    assert_versions(list(&log["versions"]), list(&answer["versions"]));
+    assert_baselines(list(&sandbox.json(["baseline", "list"])["baselines"]), list(&answer["baselines"]));
+    assert_changes(list(&log["versions"]), list(&answer["changes"]));
+    assert_resources(answer);
+}
+
+fn assert_versions(log: &[Json], rows: &[Json]) {
+    let logged = [
+        "source",
+        "nature",
+        "version",
+        "takenAt",
+        "committedAt",
+        "observer",
+        "resources",
+        "notSeen",
+        "changes/add",
+        "changes/change",
+        "changes/remove",
+        "extents/complete",
+        "extents/partial",
+        "problems",
+        "digest",
+    ];
+    let viewed = [
+        "stream",
+        "nature",
+        "version",
+        "taken_at",
+        "committed_at",
+        "observer",
+        "resources",
+        "unseen",
+        "added",
+        "changed",
+        "removed",
+        "complete_extents",
+        "partial_extents",
+        "problems",
+        "digest",
+    ];
+    let expected: BTreeSet<Vec<String>> = log.iter().map(|one| told(one, &logged)).collect();
+    assert_eq!(rows.iter().map(|one| told(one, &viewed)).collect::<BTreeSet<_>>(), expected);
+    assert_eq!(rows.len(), log.len());
+    assert!(log.len() < 9, "retention was to drop some");
+}
+
+fn assert_baselines(listed: &[Json], rows: &[Json]) {
     let mut pins = BTreeSet::new();
-    for one in list["baselines"].as_array().unwrap() {
+    for one in listed {
         for (stream, version) in one["pins"].as_object().unwrap() {
-            pins.insert((
-                text(&one["name"]).to_owned(),
-                stream.clone(),
-                number(version),
-                moment(&one["setAt"]).unwrap().as_microsecond(),
-            ));
+            let row = json!({"name": one["name"], "stream": stream, "version": version, "set_at": one["setAt"]});
+            pins.insert(told(&row, &["name", "stream", "version", "set_at"]));
         }
     }
-    let rows = answer["baselines"].as_array().unwrap();
-    let found: BTreeSet<_> = rows
-        .iter()
-        .map(|one| {
-            (
-                text(&one["name"]).to_owned(),
-                text(&one["stream"]).to_owned(),
-                number(&one["version"]),
-                moment(&one["set_at"]).unwrap().as_microsecond(),
-            )
-        })
-        .collect();
+    let found: BTreeSet<_> = rows.iter().map(|one| told(one, &["name", "stream", "version", "set_at"])).collect();
     assert_eq!((found, rows.len()), (pins.clone(), pins.len()));
-    // Changes are counted as `log` counts them, apart from full images.
+}
+
+/// Counted as `log` counts them, apart from full images, which are no changes.
+fn assert_changes(log: &[Json], rows: &[Json]) {
+    let mut firsts: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in log {
+        let first = firsts.entry(text(&one["source"])).or_insert(u64::MAX);
+        *first = number(&one["version"]).min(*first);
+    }
     let mut counted = BTreeMap::new();
-    let firsts: BTreeMap<&str, u64> = log["versions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| (text(&one["source"]), number(&one["version"])))
-        .rev()
-        .fold(BTreeMap::new(), |mut firsts, (source, version)| {
-            let first = firsts.entry(source).or_insert(version);
-            *first = version.min(*first);
-            firsts
-        });
-    for one in
-        log["versions"].as_array().unwrap().iter().filter(|one| number(&one["version"]) > firsts[text(&one["source"])])
-    {
+    for one in log.iter().filter(|one| number(&one["version"]) > firsts[text(&one["source"])]) {
         for op in ["add", "change", "remove"] {
-            let count = number(&one["changes"][op]);
-            if count > 0 {
-                counted.insert((text(&one["source"]), number(&one["version"]), op), count);
-            }
+            counted.insert((text(&one["source"]), number(&one["version"]), op), number(&one["changes"][op]));
         }
     }
-    let found: BTreeMap<_, _> = answer["changes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| ((text(&one["stream"]), number(&one["version"]), text(&one["op"])), number(&one["n"])))
+    counted.retain(|_, count| *count > 0);
+    let key = |one: &'_ Json| (text(&one["stream"]).to_owned(), number(&one["version"]), text(&one["op"]).to_owned());
+    let found: BTreeMap<_, _> = rows.iter().map(|one| (key(one), number(&one["n"]))).collect();
+    let counted: BTreeMap<_, _> = counted
+        .into_iter()
+        .map(|((stream, version, op), n)| ((stream.to_owned(), version, op.to_owned()), n))
         .collect();
     assert_eq!(found, counted);
-    // Resources are what `drift` says is there, with the properties that were observed.
-    let report = sandbox.drift(["--all", "--between", "v1", "now"]);
-    let _ = report;
+}
+
+/// What was observed last, at a version that is kept, and at a time.
+fn assert_resources(answer: &Json) {
     let keys = |rows: &Json| -> BTreeSet<String> {
-        rows.as_array().unwrap().iter().map(|one| format!("{} {}", text(&one["stream"]), text(&one["id"]))).collect()
+        list(rows).iter().map(|one| format!("{} {}", text(&one["stream"]), text(&one["id"]))).collect()
     };
     assert_eq!(keys(&answer["resources"]), BTreeSet::from(["test new", "other x", "other y"].map(str::to_owned)));
-    for one in answer["resources"].as_array().unwrap() {
+    for one in list(&answer["resources"]) {
         let properties: Json = serde_json::from_str(text(&one["properties"])).unwrap();
         let (expected, seen, minute) = match text(&one["id"]) {
             "new" => (json!({"text": "a\"b\\c\n"}), true, 30),
@@ -371,7 +381,6 @@ fn assert_views(sandbox: &Sandbox, answer: &Json) {
         assert_eq!((properties, &one["seen"]), (expected, &json!(seen)), "{one}");
         assert_eq!(moment(&one["changed_at"]), crate::support::minute(minute).parse().ok(), "{one}");
     }
-    // The same at a version that is kept, and at a time.
     let of: BTreeSet<String> = (0..7).filter(|n| n % 4 != 2).map(|n| format!("test it's {n}")).collect();
     assert_eq!(keys(&answer["of"]), of);
     let mut at: BTreeSet<String> = (0..10).filter(|n| n % 4 != 1).map(|n| format!("test it's {n}")).collect();
@@ -384,6 +393,21 @@ fn duckdb_has_the_same_views() {
     let sandbox = viewed();
     let Some(answers) = ask(DUCKDB, &[views_of(&sandbox)]) else { return };
     assert_views(&sandbox, &answers[0]);
+}
+
+#[test]
+fn what_a_statement_cannot_honour_is_refused() {
+    let sandbox = Sandbox::with_demo();
+    for more in [&["--where", "true"][..], &["--all"], &["--strict"], &["--across", "adopt/demo", "dns/demo"]] {
+        sandbox
+            .run([&["drift", "--print-sql", "spark"], more].concat())
+            .refused(&["--print-sql", "cannot be used with"]);
+    }
+    let odd = thing_at("a\0b", "here", "x", json!({}));
+    let coverage = json!([{"type": "a\0b", "place": "here", "outcome": "complete"}]);
+    sandbox.observe(&observation_of("odd", 0, coverage, &[odd])).succeeded();
+    sandbox.run(["baseline", "set"]).succeeded();
+    sandbox.run(["drift", "--print-sql", "duckdb"]).refused(&["U+0000", "answers without SQL"]);
 }
 
 /// Hundreds of small stores, each with another history, coverage and rule book.
