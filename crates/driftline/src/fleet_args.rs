@@ -168,7 +168,9 @@ impl Fleet {
         let bounds = bounds
             .into_iter()
             .map(|(name, bound, default)| (name, bound.unwrap_or(default).to_string(), bound.is_some()));
-        said.chain(bounds).collect()
+        let told: Vec<_> = said.chain(bounds).collect();
+        // Whoever has no fleet need not read of it.
+        if told.iter().any(|(_, _, given)| *given) { told } else { Vec::new() }
     }
 
     pub(crate) fn chosen(&self) -> CommandResult<Chosen> {
