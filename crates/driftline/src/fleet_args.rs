@@ -149,6 +149,30 @@ impl RawFleet {
 }
 
 impl Fleet {
+    /// What is in force of it: name, value, and whether somebody said so.
+    pub(crate) fn told(&self) -> Vec<(&'static str, String, bool)> {
+        let said = [
+            ("fleet.accounts", self.accounts.join(", ")),
+            ("fleet.exclude_accounts", self.exclude_accounts.join(", ")),
+            ("fleet.role_name", self.role_name.clone().unwrap_or_default()),
+            ("fleet.regions", if self.all_regions { "all".to_owned() } else { self.regions.join(", ") }),
+            ("fleet.exclude_regions", self.exclude_regions.join(", ")),
+        ];
+        let bounds = [
+            ("fleet.concurrency", self.concurrency, OVERALL),
+            ("fleet.per_account", self.per_account, PER_ACCOUNT),
+            ("fleet.per_region", self.per_region, PER_REGION),
+            ("fleet.per_service", self.per_service, PER_SERVICE),
+        ];
+        let said = said.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value, true));
+        let bounds = bounds
+            .into_iter()
+            .map(|(name, bound, default)| (name, bound.unwrap_or(default).to_string(), bound.is_some()));
+        let told: Vec<_> = said.chain(bounds).collect();
+        // Whoever has no fleet need not read of it.
+        if told.iter().any(|(_, _, given)| *given) { told } else { Vec::new() }
+    }
+
     pub(crate) fn chosen(&self) -> CommandResult<Chosen> {
         chosen(&self.accounts).map_err(|error| error.about("[fleet] accounts"))
     }

@@ -500,6 +500,9 @@ pub(crate) fn config_view(settings: &Settings) -> CommandResult<()> {
         };
         values.push(Setting { name: "source", value, from: file.clone() });
     }
+    for (name, value, given) in config.fleet.told() {
+        values.push(Setting { name, value, from: from(given) });
+    }
     for notify in &config.notify {
         let mut value = format!("{} by {}", notify.name, notify.target.kind());
         if let Some(level) = notify.min_severity {
