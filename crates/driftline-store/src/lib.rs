@@ -29,4 +29,5 @@ pub use detect::{Drift, Finding, Question, SourceReport};
 pub use draft::{Committed, Draft};
 pub use error::StoreError;
 pub use location::{Bucket, Location, Place};
+pub use log::FileRef;
 pub use store::{Store, Tuning};

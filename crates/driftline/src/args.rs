@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use driftline_core::Severity;
 
 use crate::live_args::{EventArgs, LiveArgs};
+use crate::query_args::{EngineCommand, QueryArgs};
 use crate::serve_args::ServeArgs;
 
 /// Tells you what changed in your infrastructure, and never cries wolf.
@@ -32,7 +33,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "DRIFTLINE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How to print the result, and where: table, json, ndjson or markdown, with `=FILE` into a file. Repeatable.
-    /// `drift`, `diff` and `compare` also have html, sarif, junit and github; `topology` has mermaid, dot and svg.
+    /// `drift`, `diff` and `compare` also have html, sarif, junit and github; `topology` has mermaid, dot and svg;
+    /// `query` has csv and parquet.
     #[arg(short, long, global = true, env = "DRIFTLINE_OUTPUT", value_name = "FORMAT[=FILE]", value_delimiter = ',')]
     pub output: Vec<String>,
     /// When to use colour.
@@ -86,6 +88,11 @@ pub(crate) enum Command {
     Topology(TopologyArgs),
     /// Compliance by rule: what is newly violated, what was fixed, and how many violations there were over time.
     Posture(PostureArgs),
+    /// Ask the store in SQL: its resources, changes, findings and versions. Only reads.
+    Query(Box<QueryArgs>),
+    /// Run a node of a Ballista cluster, for queries and drift that are asked with --engine.
+    #[command(subcommand)]
+    Engine(EngineCommand),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -531,6 +538,9 @@ pub(crate) struct DriftArgs {
     /// What the first source says is expected of what the second sees: on the properties both have of the same things.
     #[arg(long, num_args = 2, value_names = ["SOURCE", "SOURCE"], env = "DRIFTLINE_ACROSS", value_delimiter = ',')]
     pub across: Option<Vec<String>>,
+    /// Let a Ballista cluster find what changed: ballista://host:port of its scheduler. The answer is the same.
+    #[arg(long, value_name = "ADDRESS", env = "DRIFTLINE_ENGINE", conflicts_with = "across")]
+    pub engine: Option<String>,
     #[command(flatten)]
     pub shown: ShownArgs,
     #[command(flatten)]

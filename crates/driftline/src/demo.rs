@@ -117,6 +117,7 @@ fn quoted(text: &str) -> String {
 
 fn drift_args() -> DriftArgs {
     DriftArgs {
+        engine: None,
         points: PointArgs::default(),
         across: None,
         shown: ShownArgs { filter: None, all: false, limit: 50 },

@@ -37,7 +37,10 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         let expected = pair.expected.map_or_else(|| "nothing".to_owned(), |version| format!("v{version}"));
         settings.printer.detail(&format!("{}: v{} against {expected}", pair.stream, pair.live));
     }
-    let drift = store.drift(&question, &settings.rules.book)?;
+    let drift = match &args.engine {
+        Some(address) => crate::engine::drift(settings, &store, &question, address)?,
+        None => store.drift(&question, &settings.rules.book)?,
+    };
     if args.points.at.is_none() && args.points.between.is_none() {
         warn_of_stale(settings, &drift);
     }

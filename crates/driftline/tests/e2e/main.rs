@@ -25,6 +25,11 @@ mod judging;
 mod mcp;
 #[cfg(feature = "kube")]
 mod operator;
+#[cfg(feature = "ballista")]
+mod engine;
+#[cfg(feature = "sql")]
+mod queries;
+mod query;
 mod reliability;
 mod reports;
 mod schema;
