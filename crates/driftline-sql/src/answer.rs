@@ -8,8 +8,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder as CsvBuilder;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::json::writer::{JsonFormat, LineDelimited};
 use datafusion::arrow::json::WriterBuilder as JsonBuilder;
+use datafusion::arrow::json::writer::{JsonFormat, LineDelimited};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
@@ -93,7 +93,8 @@ impl Answer {
 
     /// One JSON object: `schema`, `columns`, `rows`.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns: Vec<_> = self.columns().into_iter().map(|(name, kind)| serde_json::json!({"name": name, "type": kind})).collect();
+        let columns: Vec<_> =
+            self.columns().into_iter().map(|(name, kind)| serde_json::json!({"name": name, "type": kind})).collect();
         write!(out, "{{\"schema\":\"driftline.query/v1\",\"columns\":{},", serde_json::Value::from(columns))?;
         if self.is_cut() {
             write!(out, "\"cut\":true,")?;
@@ -123,8 +124,7 @@ impl Answer {
     pub fn parquet(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let level = ZstdLevel::try_new(3).map_err(io::Error::other)?;
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
-        let mut writer =
-            ArrowWriter::try_new(out, self.schema.clone(), Some(properties)).map_err(io::Error::other)?;
+        let mut writer = ArrowWriter::try_new(out, self.schema.clone(), Some(properties)).map_err(io::Error::other)?;
         for batch in &self.batches {
             writer.write(batch).map_err(io::Error::other)?;
         }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use datafusion::error::{DataFusionError, SchemaError};
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
 use driftline_store::StoreError;
 use thiserror::Error;
 
@@ -53,15 +54,17 @@ impl SqlError {
             SqlError::Query { hints, .. } | SqlError::NoView { hints, .. } | SqlError::NoColumn { hints, .. } => {
                 hints.clone()
             }
-            SqlError::NotAQuestion { .. } => one("the store is only read; -o csv=FILE or -o parquet=FILE keeps a result"),
+            SqlError::NotAQuestion { .. } => {
+                one("the store is only read; -o csv=FILE or -o parquet=FILE keeps a result")
+            }
             SqlError::Time(_) => one("ask for less (a stream, a time, a LIMIT), or allow more with --timeout"),
             SqlError::Memory(_) => one("ask for fewer columns or rows, or allow more with --memory"),
             SqlError::Result(_) => one("ask for fewer columns or rows (LIMIT), or allow more with --memory"),
             SqlError::Spill(_) => one("ask for fewer columns or rows, or allow more with --spill or --memory"),
-            SqlError::Cluster { .. } => one(
-                "`driftline engine scheduler` and `driftline engine executor` start one; without --engine this \
-                 machine answers",
-            ),
+            SqlError::Cluster { .. } => {
+                one("`driftline engine scheduler` and `driftline engine executor` start one; without --engine this \
+                 machine answers")
+            }
             SqlError::Interrupted | SqlError::Store(_) | SqlError::Start(_) => Vec::new(),
         }
     }
@@ -160,7 +163,8 @@ fn of_schema(error: SchemaError) -> SqlError {
 
 fn of_plan(text: &str) -> SqlError {
     let between = |start: &str, end: &str| text.strip_prefix(start)?.split(end).next();
-    if let Some(what) = text.strip_suffix("not supported").or_else(|| text.split_once(" not supported: ").map(|(_, what)| what))
+    if let Some(what) =
+        text.strip_suffix("not supported").or_else(|| text.split_once(" not supported: ").map(|(_, what)| what))
         && ["DDL", "DML", "Statement"].iter().any(|kind| text.starts_with(kind))
     {
         return SqlError::NotAQuestion { what: what.trim().to_owned() };

@@ -100,7 +100,11 @@ fn told(before: &str, after: &str) -> Result<Told> {
     let read = |text: &str| -> Result<Value> {
         // No word of the text itself: it may be a secret.
         serde_json::from_str(text).map_err(|error| {
-            DataFusionError::Execution(format!("differences: not JSON, line {} column {}", error.line(), error.column()))
+            DataFusionError::Execution(format!(
+                "differences: not JSON, line {} column {}",
+                error.line(),
+                error.column()
+            ))
         })
     };
     Ok(tell(&differences(&read(before)?, &read(after)?)))

@@ -17,7 +17,7 @@ use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_optimizer::pruning::PruningPredicate;
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 use driftline_core::StreamId;
 use driftline_store::{FileRef, Version};
@@ -115,7 +115,9 @@ impl HistoryTable {
 
     fn table_schema(&self) -> TableSchema {
         let beside = self.dated.then(|| Arc::new(Field::new(AS_OF, DataType::Int64, false)));
-        TableSchema::new(Arc::new(file_schema()), beside.into_iter().collect())
+        TableSchema::builder(Arc::new(file_schema()))
+            .with_table_partition_cols(beside.into_iter().collect::<Vec<_>>())
+            .build()
     }
 
     /// The files that may hold a row for which all filters are true.
@@ -124,7 +126,10 @@ impl HistoryTable {
         let schema = self.schema();
         let df_schema = DFSchema::try_from(schema.clone())?;
         let filter = state.create_physical_expr(filter, &df_schema)?;
-        let kept = PruningPredicate::try_new(filter.clone(), schema)?.prune(&Facts(&self.files))?;
+        let kept = PruningPredicateBuilder::new()
+            .with_file_schema(schema)
+            .try_build(filter.clone())?
+            .prune(&Facts(&self.files))?;
         let files = self.files.iter().zip(kept).filter(|(_, kept)| *kept).map(|(file, _)| file.clone()).collect();
         Ok((files, Some(filter)))
     }

@@ -132,7 +132,11 @@ fn parameter(name: &str, rest: &str) -> Result<Parameter, String> {
         "text" => Kind::Text,
         "number" => Kind::Number,
         "time" => Kind::Time,
-        other => return Err(format!("its parameter `{name}` is of the kind `{other}`; there are `text`, `number` and `time`")),
+        other => {
+            return Err(format!(
+                "its parameter `{name}` is of the kind `{other}`; there are `text`, `number` and `time`"
+            ));
+        }
     };
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(format!("`{name}` is no name of a parameter; use letters, digits and `_`"));
@@ -149,14 +153,19 @@ mod tests {
     fn every_query_that_ships_says_what_it_tells() {
         for query in Library::load(None).unwrap().all() {
             assert!(is_name(&query.name) && !query.tells.is_empty(), "{}", query.name);
-            assert!(query.parameters.iter().all(|one| !one.about.is_empty() && one.default.is_some()), "{}", query.name);
+            assert!(
+                query.parameters.iter().all(|one| !one.about.is_empty() && one.default.is_some()),
+                "{}",
+                query.name
+            );
         }
     }
 
     #[test]
     fn a_folder_adds_queries_and_a_bad_one_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("mine.sql"), "-- title: Mine\n-- param n: number = 3 | how many\nSELECT $n").unwrap();
+        std::fs::write(folder.path().join("mine.sql"), "-- title: Mine\n-- param n: number = 3 | how many\nSELECT $n")
+            .unwrap();
         std::fs::write(folder.path().join("README.txt"), "not a query").unwrap();
         let library = Library::load(Some(folder.path())).unwrap();
         assert_eq!(library.get("mine").map(|query| query.parameters[0].kind), Some(Kind::Number));

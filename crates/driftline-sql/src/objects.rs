@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::{ObjectStoreRegistry, ObjectStoreUrl};
-use driftline_store::{FileRef, Store, StoreError};
-use futures_util::stream::{self, BoxStream, StreamExt};
-use object_store_for_datafusion::path::Path;
-use object_store_for_datafusion::{
+use datafusion::object_store::path::Path;
+use datafusion::object_store::{
     Attributes, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
+use driftline_store::{FileRef, Store, StoreError};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use url::Url;
 
 /// Opens the store that a plan names, on whatever machine the plan runs.
@@ -111,7 +111,7 @@ impl Objects {
     }
 
     /// The store and the file of that name. A file that a later commit wrote is known after a second look.
-    fn file(&self, path: &str) -> object_store_for_datafusion::Result<(driftline_store::Location, FileRef)> {
+    fn file(&self, path: &str) -> datafusion::object_store::Result<(driftline_store::Location, FileRef)> {
         let known = match self.opened.get() {
             Some(known) => known,
             None => {
@@ -133,7 +133,7 @@ impl Objects {
         }
     }
 
-    fn read(&self, path: &str, options: &GetOptions) -> object_store_for_datafusion::Result<GetResult> {
+    fn read(&self, path: &str, options: &GetOptions) -> datafusion::object_store::Result<GetResult> {
         let (location, file) = self.file(path)?;
         let range: Range<u64> = match &options.range {
             Some(range) => range.as_range(file.size).map_err(failed)?,
@@ -155,19 +155,19 @@ impl Objects {
     }
 }
 
-fn refused<T>() -> object_store_for_datafusion::Result<T> {
+fn refused<T>() -> datafusion::object_store::Result<T> {
     Err(Error::NotSupported { source: "the store is only read here".into() })
 }
 
 #[async_trait]
 impl ObjectStore for Objects {
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> object_store_for_datafusion::Result<GetResult> {
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> datafusion::object_store::Result<GetResult> {
         let (objects, path) = (self.clone(), location.to_string());
         // The store waits for its disk or its bucket; nobody else has to.
         tokio::task::spawn_blocking(move || objects.read(&path, &options)).await.map_err(failed)?
     }
 
-    async fn put_opts(&self, _: &Path, _: PutPayload, _: PutOptions) -> object_store_for_datafusion::Result<PutResult> {
+    async fn put_opts(&self, _: &Path, _: PutPayload, _: PutOptions) -> datafusion::object_store::Result<PutResult> {
         refused()
     }
 
@@ -175,26 +175,26 @@ impl ObjectStore for Objects {
         &self,
         _: &Path,
         _: PutMultipartOptions,
-    ) -> object_store_for_datafusion::Result<Box<dyn MultipartUpload>> {
+    ) -> datafusion::object_store::Result<Box<dyn MultipartUpload>> {
         refused()
     }
 
     fn delete_stream(
         &self,
-        _: BoxStream<'static, object_store_for_datafusion::Result<Path>>,
-    ) -> BoxStream<'static, object_store_for_datafusion::Result<Path>> {
+        _: BoxStream<'static, datafusion::object_store::Result<Path>>,
+    ) -> BoxStream<'static, datafusion::object_store::Result<Path>> {
         stream::once(async { refused() }).boxed()
     }
 
-    fn list(&self, _: Option<&Path>) -> BoxStream<'static, object_store_for_datafusion::Result<ObjectMeta>> {
+    fn list(&self, _: Option<&Path>) -> BoxStream<'static, datafusion::object_store::Result<ObjectMeta>> {
         stream::once(async { refused() }).boxed()
     }
 
-    async fn list_with_delimiter(&self, _: Option<&Path>) -> object_store_for_datafusion::Result<ListResult> {
+    async fn list_with_delimiter(&self, _: Option<&Path>) -> datafusion::object_store::Result<ListResult> {
         refused()
     }
 
-    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> object_store_for_datafusion::Result<()> {
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> datafusion::object_store::Result<()> {
         refused()
     }
 }

@@ -118,7 +118,8 @@ mod tests {
     use super::*;
 
     fn filled(sql: &str, given: &[(&str, &str)]) -> Result<String, String> {
-        let number = Parameter { name: "n".into(), kind: Kind::Number, default: Some("7".into()), about: String::new() };
+        let number =
+            Parameter { name: "n".into(), kind: Kind::Number, default: Some("7".into()), about: String::new() };
         let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let time = Parameter { name: "t".into(), kind: Kind::Time, default: None, about: String::new() };
         let moment: Moment = std::sync::Arc::new(|text| {
@@ -131,7 +132,11 @@ mod tests {
     fn a_value_stays_a_value_and_only_names_are_replaced() {
         for (sql, given, expected) in [
             ("SELECT $a", vec![("a", "x' OR '1'='1")], "SELECT 'x'' OR ''1''=''1'"),
-            ("SELECT $n, '$a', \"$a\", /* $a */ 1 -- $a\n, $a", vec![("a", "ü")], "SELECT (7), '$a', \"$a\", /* $a */ 1 -- $a\n, 'ü'"),
+            (
+                "SELECT $n, '$a', \"$a\", /* $a */ 1 -- $a\n, $a",
+                vec![("a", "ü")],
+                "SELECT (7), '$a', \"$a\", /* $a */ 1 -- $a\n, 'ü'",
+            ),
             ("SELECT 'it''s $a' || $a", vec![("a", "b")], "SELECT 'it''s $a' || 'b'"),
             ("SELECT $n", vec![("n", "-2.5")], "SELECT (-2.5)"),
             ("SELECT $t", vec![("t", "2026-06-29T10:00:00Z")], "SELECT CAST('2026-06-29T10:00:00Z' AS TIMESTAMPTZ)"),

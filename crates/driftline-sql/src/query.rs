@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::execution::context::{SQLOptions, SessionState};
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::execution::context::{SQLOptions, SessionState};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::StreamExt;
 use tokio::sync::Notify;
@@ -65,7 +65,6 @@ pub(crate) fn config() -> SessionConfig {
         SessionConfig::new().with_information_schema(true).with_default_catalog_and_schema(CATALOG, SCHEMA);
     // Our files are read whole or by row group; their footers are small.
     config.options_mut().execution.parquet.metadata_size_hint = Some(64 * 1024);
-    config.options_mut().execution.parquet.pushdown_filters = true;
     config
 }
 
@@ -88,7 +87,8 @@ fn runtime_env(limits: &Limits, folder: PathBuf, open: Opener) -> Result<Runtime
 
 /// A session with our functions.
 pub(crate) fn state(config: SessionConfig, runtime: Arc<RuntimeEnv>) -> datafusion::error::Result<SessionState> {
-    let mut state = SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features().build();
+    let mut state =
+        SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features().build();
     functions::register(&mut state)?;
     Ok(state)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::{MemoryCatalogProviderList, Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DataFusionError};
 use datafusion::error::Result;
@@ -88,14 +88,14 @@ impl ResourcesTable {
                 key("base", "told")
             ),
             (false, false) => format!(
-                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(last.changed_at, base.observed_at) AS changed_at \
-                 FROM base FULL JOIN ({LAST}) last ON {} {STILL_THERE})",
-                key("base", "last")
+                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(latest.changed_at, base.observed_at) AS changed_at \
+                 FROM base FULL JOIN ({LATEST}) latest ON {} {STILL_THERE})",
+                key("base", "latest")
             ),
             (false, true) => format!(
-                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(last.changed_at, told.at, base.observed_at) AS changed_at \
-                 FROM base FULL JOIN ({LAST}) last ON {} LEFT JOIN ({TOLD}) told ON {} {STILL_THERE})",
-                key("base", "last"),
+                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(latest.changed_at, told.at, base.observed_at) AS changed_at \
+                 FROM base FULL JOIN ({LATEST}) latest ON {} LEFT JOIN ({TOLD}) told ON {} {STILL_THERE})",
+                key("base", "latest"),
                 key("base", "told")
             ),
         }
@@ -105,16 +105,16 @@ impl ResourcesTable {
 const FROM_BASE: &str = "base.stream, base.as_of AS version, base.type, base.place, base.id, base.account, base.region, \
     base.seen, encode(base.hash, 'hex') AS hash, base.after AS properties";
 
-const FROM_BOTH: &str = "coalesce(last.stream, base.stream) AS stream, coalesce(last.as_of, base.as_of) AS version, \
-    coalesce(last.type, base.type) AS type, coalesce(last.place, base.place) AS place, coalesce(last.id, base.id) AS id, \
-    coalesce(last.account, base.account) AS account, coalesce(last.region, base.region) AS region, \
-    coalesce(last.row['seen'], base.seen) AS seen, \
-    encode(CASE WHEN last.id IS NULL THEN base.hash ELSE last.row['hash'] END, 'hex') AS hash, \
-    coalesce(last.after, base.after) AS properties";
+const FROM_BOTH: &str = "coalesce(latest.stream, base.stream) AS stream, coalesce(latest.as_of, base.as_of) AS version, \
+    coalesce(latest.type, base.type) AS type, coalesce(latest.place, base.place) AS place, coalesce(latest.id, base.id) AS id, \
+    coalesce(latest.account, base.account) AS account, coalesce(latest.region, base.region) AS region, \
+    coalesce(latest.tail['seen'], base.seen) AS seen, \
+    encode(CASE WHEN latest.id IS NULL THEN base.hash ELSE latest.tail['hash'] END, 'hex') AS hash, \
+    coalesce(latest.after, base.after) AS properties";
 
 /// The last thing that was told of each resource since the full image. Rows of op `seen` and `unseen` have no image.
-const LAST: &str = "SELECT stream, type, place, id, account, region, as_of, \
-    last_value(named_struct('op', op, 'hash', hash, 'seen', seen) ORDER BY version) AS row, \
+const LATEST: &str = "SELECT stream, type, place, id, account, region, as_of, \
+    last_value(named_struct('op', op, 'hash', hash, 'seen', seen) ORDER BY version) AS tail, \
     last_value(after ORDER BY version) FILTER (WHERE after IS NOT NULL) AS after, \
     max(observed_at) FILTER (WHERE op IN ('add', 'change')) AS changed_at \
     FROM delta GROUP BY stream, type, place, id, account, region, as_of";
@@ -123,7 +123,7 @@ const LAST: &str = "SELECT stream, type, place, id, account, region, as_of, \
 const TOLD: &str = "SELECT stream, type, place, id, max(observed_at) AS at FROM earlier \
     WHERE op IN ('add', 'change', 'base') GROUP BY stream, type, place, id";
 
-const STILL_THERE: &str = "WHERE last.row['op'] IS DISTINCT FROM 'remove'";
+const STILL_THERE: &str = "WHERE latest.tail['op'] IS DISTINCT FROM 'remove'";
 
 /// Two tables that tell of one resource.
 const SAME_KEY: fn(&str, &str) -> String = |a, b| {
@@ -173,7 +173,9 @@ impl TableProvider for ResourcesTable {
             DataFusionError::Internal("resources can only be planned by a session of DataFusion's own".into())
         })?;
         // The same functions and limits, and tables that nobody else sees.
-        let inner = SessionStateBuilder::new_from_existing(state.clone()).with_catalog_list(Arc::default()).build();
+        let inner = SessionStateBuilder::new_from_existing(state.clone())
+            .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
+            .build();
         let inner = SessionContext::new_with_state(inner);
         let filters = filters.iter().filter(|filter| is_of_key(filter)).cloned().map(unqualified);
         let filter = conjunction(filters.collect::<Result<Vec<Expr>>>()?);

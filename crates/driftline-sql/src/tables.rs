@@ -158,54 +158,71 @@ pub(crate) fn versions(catalog: &Catalog) -> MadeTable {
         text("digest", false),
     ]);
     let (catalog, of) = (catalog.clone(), schema.clone());
-    MadeTable::new("versions", schema, Arc::new(move || {
-        let all: Vec<_> = catalog
-            .all_streams()
-            .flat_map(|(id, stream)| {
-                let (id, nature) = (id.to_string(), if stream.is_events() { "events" } else { "state" });
-                stream.versions().map(move |version| (id.clone(), nature, version))
-            })
-            .collect();
-        let count = |count: usize| count as u64;
-        let versions = || all.iter().map(|(_, _, version)| *version);
-        batch(&of, vec![
-            texts(all.iter().map(|(id, _, _)| Some(id.as_str()))),
-            texts(all.iter().map(|(_, nature, _)| Some(*nature))),
-            numbers(versions().map(|version| version.number)),
-            moments(versions().map(|version| Some(version.taken_at))),
-            moments(versions().map(|version| Some(version.committed_at))),
-            texts(versions().map(|version| version.observer.as_deref())),
-            numbers(versions().map(|version| version.rows)),
-            numbers(versions().map(|version| version.unseen)),
-            numbers(versions().map(|version| version.changes.add)),
-            numbers(versions().map(|version| version.changes.change)),
-            numbers(versions().map(|version| version.changes.remove)),
-            numbers(versions().map(|version| count(version.complete_extents))),
-            numbers(versions().map(|version| count(version.partial_extents))),
-            numbers(versions().map(|version| count(version.problems.len()))),
-            texts(versions().map(|version| Some(version.digest.as_str()))),
-        ])
-    }))
+    MadeTable::new(
+        "versions",
+        schema,
+        Arc::new(move || {
+            let all: Vec<_> = catalog
+                .all_streams()
+                .flat_map(|(id, stream)| {
+                    let (id, nature) = (id.to_string(), if stream.is_events() { "events" } else { "state" });
+                    stream.versions().map(move |version| (id.clone(), nature, version))
+                })
+                .collect();
+            let count = |count: usize| count as u64;
+            let versions = || all.iter().map(|(_, _, version)| *version);
+            batch(
+                &of,
+                vec![
+                    texts(all.iter().map(|(id, _, _)| Some(id.as_str()))),
+                    texts(all.iter().map(|(_, nature, _)| Some(*nature))),
+                    numbers(versions().map(|version| version.number)),
+                    moments(versions().map(|version| Some(version.taken_at))),
+                    moments(versions().map(|version| Some(version.committed_at))),
+                    texts(versions().map(|version| version.observer.as_deref())),
+                    numbers(versions().map(|version| version.rows)),
+                    numbers(versions().map(|version| version.unseen)),
+                    numbers(versions().map(|version| version.changes.add)),
+                    numbers(versions().map(|version| version.changes.change)),
+                    numbers(versions().map(|version| version.changes.remove)),
+                    numbers(versions().map(|version| count(version.complete_extents))),
+                    numbers(versions().map(|version| count(version.partial_extents))),
+                    numbers(versions().map(|version| count(version.problems.len()))),
+                    texts(versions().map(|version| Some(version.digest.as_str()))),
+                ],
+            )
+        }),
+    )
 }
 
 pub(crate) fn baselines(catalog: &Catalog) -> MadeTable {
     let schema =
         Schema::new(vec![text("name", false), text("stream", false), number("version"), moment("set_at", false)]);
     let (catalog, of) = (catalog.clone(), schema.clone());
-    MadeTable::new("baselines", schema, Arc::new(move || {
-        let pins: Vec<_> = catalog
-            .baselines()
-            .flat_map(|(name, baseline)| {
-                baseline.pins.iter().map(move |(stream, version)| (name, stream.to_string(), *version, baseline.set_at))
-            })
-            .collect();
-        batch(&of, vec![
-            texts(pins.iter().map(|(name, ..)| Some(name.as_str()))),
-            texts(pins.iter().map(|(_, stream, ..)| Some(stream.as_str()))),
-            numbers(pins.iter().map(|(_, _, version, _)| *version)),
-            moments(pins.iter().map(|(.., set_at)| Some(*set_at))),
-        ])
-    }))
+    MadeTable::new(
+        "baselines",
+        schema,
+        Arc::new(move || {
+            let pins: Vec<_> = catalog
+                .baselines()
+                .flat_map(|(name, baseline)| {
+                    baseline
+                        .pins
+                        .iter()
+                        .map(move |(stream, version)| (name, stream.to_string(), *version, baseline.set_at))
+                })
+                .collect();
+            batch(
+                &of,
+                vec![
+                    texts(pins.iter().map(|(name, ..)| Some(name.as_str()))),
+                    texts(pins.iter().map(|(_, stream, ..)| Some(stream.as_str()))),
+                    numbers(pins.iter().map(|(_, _, version, _)| *version)),
+                    moments(pins.iter().map(|(.., set_at)| Some(*set_at))),
+                ],
+            )
+        }),
+    )
 }
 
 pub(crate) fn findings(find: Arc<dyn Fn() -> Result<Vec<FindingRow>> + Send + Sync>) -> MadeTable {
@@ -226,24 +243,31 @@ pub(crate) fn findings(find: Arc<dyn Fn() -> Result<Vec<FindingRow>> + Send + Sy
         text("severity", true),
     ]);
     let of = schema.clone();
-    MadeTable::new("findings", schema, Arc::new(move || {
-        let rows = find()?;
-        let column = |value: fn(&FindingRow) -> Option<&str>| texts(rows.iter().map(value));
-        batch(&of, vec![
-            column(|row| Some(&row.baseline)),
-            column(|row| Some(&row.stream)),
-            column(|row| Some(&row.kind)),
-            column(|row| Some(&row.place)),
-            column(|row| Some(&row.id)),
-            column(|row| row.account.as_deref()),
-            column(|row| row.region.as_deref()),
-            column(|row| Some(row.status)),
-            column(|row| row.how),
-            moments(rows.iter().map(|row| row.since)),
-            column(|row| Some(&row.changes)),
-            column(|row| Some(&row.excused)),
-            column(|row| row.reason.as_deref()),
-            column(|row| row.severity.as_deref()),
-        ])
-    }))
+    MadeTable::new(
+        "findings",
+        schema,
+        Arc::new(move || {
+            let rows = find()?;
+            let column = |value: fn(&FindingRow) -> Option<&str>| texts(rows.iter().map(value));
+            batch(
+                &of,
+                vec![
+                    column(|row| Some(&row.baseline)),
+                    column(|row| Some(&row.stream)),
+                    column(|row| Some(&row.kind)),
+                    column(|row| Some(&row.place)),
+                    column(|row| Some(&row.id)),
+                    column(|row| row.account.as_deref()),
+                    column(|row| row.region.as_deref()),
+                    column(|row| Some(row.status)),
+                    column(|row| row.how),
+                    moments(rows.iter().map(|row| row.since)),
+                    column(|row| Some(&row.changes)),
+                    column(|row| Some(&row.excused)),
+                    column(|row| row.reason.as_deref()),
+                    column(|row| row.severity.as_deref()),
+                ],
+            )
+        }),
+    )
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, Expr};
 use datafusion::functions::expr_fn::encode;
+use datafusion::logical_expr::{ColumnarValue, Expr};
 use datafusion::prelude::{DataFrame, SessionContext, col, lit};
 use driftline_core::StreamId;
 use driftline_store::{Catalog, StoreError};
@@ -141,14 +141,20 @@ impl ResourcesAt {
     fn version(&self, stream: &ScalarValue, version: &ScalarValue) -> Result<(StreamId, u64)> {
         let usage = || DataFusionError::Plan(USAGE.into());
         let name = stream.try_as_str().flatten().ok_or_else(usage)?;
-        let id: StreamId = name.parse().map_err(|error: driftline_core::NameError| DataFusionError::External(error.into()))?;
-        let ScalarValue::UInt64(Some(number)) = version.cast_to(&datafusion::arrow::datatypes::DataType::UInt64)? else {
+        let id: StreamId =
+            name.parse().map_err(|error: driftline_core::NameError| DataFusionError::External(error.into()))?;
+        let ScalarValue::UInt64(Some(number)) = version.cast_to(&datafusion::arrow::datatypes::DataType::UInt64)?
+        else {
             return Err(usage());
         };
         let catalog = &self.0.catalog;
         if !catalog.streams().any(|(known, _)| *known == id) {
             let known: Vec<String> = catalog.streams().map(|(known, _)| known.to_string()).collect();
-            return Err(DataFusionError::External(Box::new(crate::error::no_stream(catalog.no_state(&id), name, &known))));
+            return Err(DataFusionError::External(Box::new(crate::error::no_stream(
+                catalog.no_state(&id),
+                name,
+                &known,
+            ))));
         }
         catalog.version(&id, number).map_err(external)?;
         Ok((id, number))

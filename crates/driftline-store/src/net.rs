@@ -74,7 +74,13 @@ pub type Fold<'a> = &'a dyn Fn(&StreamId, u64, u64) -> Result<Vec<NetRow>, Store
 
 impl Store {
     /// What changed from one version to another, where somebody else puts the change files together.
-    pub(crate) fn net_by(&self, stream: &StreamId, from: u64, to: u64, fold: Fold<'_>) -> Result<Vec<NetRow>, StoreError> {
+    pub(crate) fn net_by(
+        &self,
+        stream: &StreamId,
+        from: u64,
+        to: u64,
+        fold: Fold<'_>,
+    ) -> Result<Vec<NetRow>, StoreError> {
         self.catalog.version(stream, from)?;
         self.catalog.version(stream, to)?;
         match from > to {

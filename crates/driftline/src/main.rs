@@ -90,7 +90,10 @@ fn main() -> ExitCode {
         }
     };
     // These bring what is under way to its end first.
-    if !matches!(cli.command, Command::Operator(_) | Command::Serve(_) | Command::Watch(_) | Command::Query(_)) {
+    if !matches!(
+        cli.command,
+        Command::Operator(_) | Command::Serve(_) | Command::Watch(_) | Command::Query(_) | Command::Engine(_)
+    ) {
         exit_on_signals();
     }
     let fallback = Printer::plain(&cli.global);

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use driftline_sources::place::account_and_region;
 use driftline_sql::error::Told;
 use driftline_sql::views::Moment;
-use driftline_sql::{Answer, Asked, Engine, FindingRow, Library, Limits, Named, Opener, SqlError, Stop, library, parameters};
+use driftline_sql::{
+    Answer, Asked, Engine, FindingRow, Library, Limits, Named, Opener, SqlError, Stop, library, parameters,
+};
 use driftline_store::Store;
 
 use crate::drift::entry_of;
@@ -48,9 +50,7 @@ pub(crate) fn run(settings: &Settings, args: &QueryArgs) -> CommandResult<u8> {
     let answered = ask(settings, &sql, &engine, &limits, &watch.stop);
     watch.done.store(true, Ordering::SeqCst);
     match answered {
-        Err(SqlError::Interrupted) => {
-            Ok(u8::try_from(watch.signal.load(Ordering::SeqCst)).unwrap_or(exit::ERROR))
-        }
+        Err(SqlError::Interrupted) => Ok(u8::try_from(watch.signal.load(Ordering::SeqCst)).unwrap_or(exit::ERROR)),
         Err(error) => Err(told(&error)),
         Ok(answer) => {
             if answer.rows() == 0 {
@@ -82,7 +82,9 @@ fn print(settings: &Settings, answer: &Answer) -> CommandResult<()> {
     let table = Table { answer, cut: AtomicBool::new(false) };
     settings.printer.print(&table)?;
     if table.cut.load(Ordering::Relaxed) {
-        settings.printer.note(&format!("values longer than {CELL} characters are cut; -o json or -o csv has them whole"));
+        settings
+            .printer
+            .note(&format!("values longer than {CELL} characters are cut; -o json or -o csv has them whole"));
     }
     Ok(())
 }
@@ -153,7 +155,9 @@ fn refused(told: Told) -> CommandError {
 
 pub(crate) fn told(error: &SqlError) -> CommandError {
     match error {
-        SqlError::Store(error) => CommandError::new(error.to_string()).hint("`driftline verify` reads everything again"),
+        SqlError::Store(error) => {
+            CommandError::new(error.to_string()).hint("`driftline verify` reads everything again")
+        }
         other => other.hints().into_iter().fold(CommandError::new(other.to_string()), CommandError::hint),
     }
 }

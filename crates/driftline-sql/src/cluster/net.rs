@@ -30,12 +30,12 @@ since AS (
 ),
 folded AS (
     SELECT type, place, id,
-           count(*) AS rows,
+           count(*) AS counted,
            count(*) FILTER (WHERE version > settled) AS steps,
            min(version) FILTER (WHERE version > settled) AS since,
-           first_value(first_hash ORDER BY version) AS was,
+           first_value(first_hash ORDER BY version) AS was_hash,
            first_value(CAST(first_seen AS INT) ORDER BY version) AS was_seen,
-           last_value(hash ORDER BY version) AS is,
+           last_value(hash ORDER BY version) AS is_hash,
            last_value(CAST(seen AS INT) ORDER BY version) AS is_seen,
            first_value(before ORDER BY version) FILTER (WHERE version > settled AND before IS NOT NULL) AS before,
            last_value(after ORDER BY version) FILTER (WHERE version > settled AND after IS NOT NULL) AS after,
@@ -44,12 +44,12 @@ folded AS (
     FROM since
     GROUP BY type, place, id
 )
-SELECT type, place, id, rows, since,
-       was IS NOT NULL AS was_there, was_seen = 1 AS was_seen,
-       is IS NOT NULL AS is_there, is_seen = 1 AS is_seen,
-       CASE WHEN was IS NULL OR is IS NULL OR was = is THEN NULL
+SELECT type, place, id, counted, since,
+       was_hash IS NOT NULL AS was_there, was_seen = 1 AS was_seen,
+       is_hash IS NOT NULL AS is_there, is_seen = 1 AS is_seen,
+       CASE WHEN was_hash IS NULL OR is_hash IS NULL OR was_hash = is_hash THEN NULL
             WHEN steps = 1 THEN changes ELSE differences(before, after) END AS changes,
-       CASE WHEN was IS NULL OR is IS NULL OR was = is THEN NULL
+       CASE WHEN was_hash IS NULL OR is_hash IS NULL OR was_hash = is_hash THEN NULL
             WHEN steps = 1 THEN arrays ELSE differing_arrays(before, after) END AS arrays
 FROM folded
 ORDER BY type, place, id";
@@ -85,7 +85,9 @@ pub fn fold(
     if counted != expected || !rows.is_sorted_by(|a: &NetRow, b| a.key < b.key) {
         return Err(SqlError::Cluster {
             address: address.to_owned(),
-            what: format!("told of {counted} rows of `{stream}`, and its change files have {expected}; nothing of it is used"),
+            what: format!(
+                "told of {counted} rows of `{stream}`, and its change files have {expected}; nothing of it is used"
+            ),
         });
     }
     Ok(rows)
@@ -101,7 +103,7 @@ fn read(batch: &RecordBatch, rows: &mut Vec<NetRow>) -> Result<u64, StoreError> 
     };
     let flag = |name: &str| column(name)?.as_boolean_opt().ok_or_else(|| strange(&format!("`{name}` is no boolean")));
     let (kinds, places, ids) = (text("type")?, text("place")?, text("id")?);
-    let (counts, since) = (number("rows")?, number("since")?);
+    let (counts, since) = (number("counted")?, number("since")?);
     let (was_there, was_seen) = (flag("was_there")?, flag("was_seen")?);
     let (is_there, is_seen) = (flag("is_there")?, flag("is_seen")?);
     let (changes, arrays) = (text("changes")?, text("arrays")?);

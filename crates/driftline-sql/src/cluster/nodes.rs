@@ -9,7 +9,6 @@ use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
-use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 
@@ -63,8 +62,25 @@ pub fn scheduler(bind: SocketAddr, open: Opener, ready: impl FnOnce(SocketAddr))
             create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(settings)).await.map_err(failed)?;
         let listener = tokio::net::TcpListener::bind(bind).await.map_err(|error| taken(bind, &error))?;
         ready(listener.local_addr().map_err(failed)?);
-        start_grpc_service_with_listener(listener, scheduler).await.map_err(failed)
+        tokio::select! {
+            served = start_grpc_service_with_listener(listener, scheduler) => served.map_err(failed),
+            () = ended() => Ok(()),
+        }
     })
+}
+
+/// The first signal that asks it to end.
+async fn ended() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+        (Ok(mut interrupt), Ok(mut terminate)) => {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        _ => std::future::pending().await,
+    }
 }
 
 fn taken(bind: SocketAddr, error: &std::io::Error) -> SqlError {
@@ -87,11 +103,13 @@ pub struct Executor {
 
 /// Runs an executor until a signal ends it. `ready` is told where it listens.
 pub fn executor(node: &Executor, open: Opener, ready: impl FnOnce(SocketAddr)) -> Result<(), SqlError> {
-    let wrong = || SqlError::Start(format!("`{}` is not an address; write it like ballista://host:50050", node.scheduler));
+    let wrong =
+        || SqlError::Start(format!("`{}` is not an address; write it like ballista://host:50050", node.scheduler));
     let (host, port) = node.scheduler.rsplit_once(':').ok_or_else(wrong)?;
     let port: u16 = port.parse().map_err(|_| wrong())?;
     // It tells others its port before it listens there, so a free one is looked for first.
-    let bind = TcpListener::bind(node.bind).and_then(|free| free.local_addr()).map_err(|error| taken(node.bind, &error))?;
+    let bind =
+        TcpListener::bind(node.bind).and_then(|free| free.local_addr()).map_err(|error| taken(node.bind, &error))?;
     let functions = state(shared(config()), environment(open.clone(), None).map_err(failed)?).map_err(failed)?;
     let work = tempfile::Builder::new().prefix("driftline-executor-").tempdir_in(&node.folder).map_err(failed)?;
     let kept = work.path().to_owned();
@@ -119,9 +137,6 @@ pub fn executor(node: &Executor, open: Opener, ready: impl FnOnce(SocketAddr)) -
     runtime()?.block_on(async {
         super::reach(&node.scheduler).await?;
         ready(bind);
-        start_executor_process(Arc::new(settings)).await.map_err(|error| match DataFusionError::from(error) {
-            DataFusionError::External(error) => failed(error),
-            other => failed(other),
-        })
+        start_executor_process(Arc::new(settings)).await.map_err(failed)
     })
 }

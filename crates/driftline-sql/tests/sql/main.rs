@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use driftline_core::coverage::Coverage;
-use driftline_core::{Extent, Header, Nature, Observation, Outcome, Place, Properties, Resource, ResourceKey, StreamId, Value};
+use driftline_core::{
+    Extent, Header, Nature, Observation, Outcome, Place, Properties, Resource, ResourceKey, StreamId, Value,
+};
 use driftline_sql::{Answer, Asked, Engine, FindingRow, Limits, SqlError, Stop};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
@@ -93,7 +95,8 @@ fn lived_in(folder: &std::path::Path, seed: u64, steps: i64) -> Store {
         for _ in 0..chance.below(8) {
             let kind = ["A::B", "C::D"][usize::try_from(chance.below(2)).unwrap()];
             let place = ["aws/111111111111/eu-west-1", "k8s/prod"][usize::try_from(chance.below(2)).unwrap()];
-            let key = ResourceKey { kind: kind.into(), place: Place::new(place), id: format!("id-{}", chance.below(12)) };
+            let key =
+                ResourceKey { kind: kind.into(), place: Place::new(place), id: format!("id-{}", chance.below(12)) };
             match chance.below(4) {
                 0 => drop(world.remove(&key)),
                 _ => drop(world.insert(key, chance.below(3))),
@@ -178,7 +181,8 @@ fn every_version_is_what_the_store_says_before_and_after_retention() {
     for seed in [1, 2] {
         let folder = tempfile::tempdir().unwrap();
         let mut store = lived_in(folder.path(), seed, 14);
-        let bases = store.catalog().streams().flat_map(|(_, stream)| stream.versions()).filter(|one| one.base.is_some());
+        let bases =
+            store.catalog().streams().flat_map(|(_, stream)| stream.versions()).filter(|one| one.base.is_some());
         assert!(bases.count() > 3, "chains begin anew");
         assert_eq!(compared(&store), 14);
         let keep = Retention { keep_for: SignedDuration::ZERO, keep_last: 3, grace: SignedDuration::ZERO };
@@ -221,10 +225,18 @@ fn a_filter_leaves_the_same_rows_wherever_it_is_applied() {
         "stream IN ('two', 'three')",
         "false",
     ] {
-        for (columns, from) in [(STATE, "resources"), ("id", "resources"), ("stream, id, changed_at", "resources_at('one', 4)")] {
+        for (columns, from) in
+            [(STATE, "resources"), ("id", "resources"), ("stream, id, changed_at", "resources_at('one', 4)")]
+        {
             // A number for each row has to be given before any is left out.
-            let whole = ask(&store, &format!("SELECT {columns} FROM (SELECT *, row_number() OVER (ORDER BY stream, type, place, id) AS n FROM {from}) WHERE {filter} ORDER BY n"));
-            let pushed = ask(&store, &format!("SELECT {columns} FROM {from} WHERE {filter} ORDER BY stream, type, place, id"));
+            let whole = ask(
+                &store,
+                &format!(
+                    "SELECT {columns} FROM (SELECT *, row_number() OVER (ORDER BY stream, type, place, id) AS n FROM {from}) WHERE {filter} ORDER BY n"
+                ),
+            );
+            let pushed =
+                ask(&store, &format!("SELECT {columns} FROM {from} WHERE {filter} ORDER BY stream, type, place, id"));
             assert_eq!(pushed, whole, "{filter}");
         }
     }
@@ -261,7 +273,8 @@ fn changes_are_the_rows_of_change_files_and_never_of_full_images() {
     let folder = tempfile::tempdir().unwrap();
     let store = lived_in(folder.path(), 6, 12);
     let (mut add, mut change, mut remove) = (0, 0, 0);
-    for version in store.catalog().streams().flat_map(|(_, stream)| stream.versions()).filter(|one| one.delta.is_some()) {
+    for version in store.catalog().streams().flat_map(|(_, stream)| stream.versions()).filter(|one| one.delta.is_some())
+    {
         add += version.changes.add;
         change += version.changes.change;
         remove += version.changes.remove;
@@ -273,7 +286,8 @@ fn changes_are_the_rows_of_change_files_and_never_of_full_images() {
         .collect();
     assert_eq!(counted, expected);
     // What a change file tells is what our function tells of the images.
-    let told = ask(&store, "SELECT count(*) FROM changes WHERE op = 'change' AND changes <> differences(before, after)");
+    let told =
+        ask(&store, "SELECT count(*) FROM changes WHERE op = 'change' AND changes <> differences(before, after)");
     assert_eq!(told, [[Some("0".to_owned())]]);
     let versions = ask(&store, "SELECT sum(added), sum(changed), sum(removed) FROM versions WHERE version > 1");
     assert_eq!(versions, [[Some(add.to_string()), Some(change.to_string()), Some(remove.to_string())]]);
@@ -354,10 +368,22 @@ fn a_name_that_is_not_there_leads_to_one_that_is() {
     let store = lived_in(folder.path(), 9, 3);
     for (sql, message, hint) in [
         ("SELECT * FROM resource", "there is no view `resource`", "did you mean `resources`?"),
-        ("SELECT * FROM resorces_at('2026-01-01T00:00:00Z')", "there is no view `resorces_at`", "did you mean `resources_at`?"),
+        (
+            "SELECT * FROM resorces_at('2026-01-01T00:00:00Z')",
+            "there is no view `resorces_at`",
+            "did you mean `resources_at`?",
+        ),
         ("SELECT typ FROM changes", "there is no column `typ`", "did you mean `type`?"),
-        ("SELECT c.propertys FROM changes c JOIN resources r ON r.id = c.id", "there is no column `c.propertys`", "did you mean `properties`?"),
-        ("SELECT id FROM changes JOIN resources ON true", "`id` is a column of more than one view here", "write which one is meant, as in changes.id"),
+        (
+            "SELECT c.propertys FROM changes c JOIN resources r ON r.id = c.id",
+            "there is no column `c.propertys`",
+            "did you mean `properties`?",
+        ),
+        (
+            "SELECT id FROM changes JOIN resources ON true",
+            "`id` is a column of more than one view here",
+            "write which one is meant, as in changes.id",
+        ),
         ("SELECT * FROM resources_at('on', 1)", "the source `on` has no versions in this store", "did you mean `one`?"),
     ] {
         let error = ask_within(&store, sql, &limits(folder.path())).unwrap_err();
@@ -375,7 +401,8 @@ fn a_limit_that_is_reached_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let store = lived_in(folder.path(), 10, 3);
     let usual = limits(folder.path());
-    let many = "SELECT a.value AS x, reverse(CAST(a.value AS TEXT)) AS t FROM generate_series(1, 2000000) a ORDER BY t, x";
+    let many =
+        "SELECT a.value AS x, reverse(CAST(a.value AS TEXT)) AS t FROM generate_series(1, 2000000) a ORDER BY t, x";
     let short = Limits { time: Duration::from_millis(1), ..usual.clone() };
     let error = ask_within(&store, many, &short).unwrap_err();
     assert!(matches!(error, SqlError::Time(_)) && error.hints()[0].contains("--timeout"), "{error:?}");
@@ -434,10 +461,19 @@ fn findings_are_asked_for_only_by_who_names_them() {
         let asked = Asked {
             place: "test".into(),
             catalog: store.catalog().clone(),
-            find: Arc::new(|| Err(driftline_sql::error::Told { message: "no baseline".into(), hints: vec!["set one".into()] })),
+            find: Arc::new(|| {
+                Err(driftline_sql::error::Told { message: "no baseline".into(), hints: vec!["set one".into()] })
+            }),
             moment: Arc::new(|text| Ok(text.parse().unwrap())),
         };
-        driftline_sql::ask(&asked, Arc::new(move |_| Ok(kept.clone())), sql, &Engine::Here, &limits(folder.path()), &Stop::default())
+        driftline_sql::ask(
+            &asked,
+            Arc::new(move |_| Ok(kept.clone())),
+            sql,
+            &Engine::Here,
+            &limits(folder.path()),
+            &Stop::default(),
+        )
     };
     assert!(asked("SELECT * FROM versions").is_ok());
     let error = asked("SELECT * FROM findings").unwrap_err();
@@ -490,6 +526,10 @@ fn an_answer_is_the_same_in_every_form() {
     let none = ask_within(&store, "SELECT id, version FROM history WHERE false", &limits(folder.path())).unwrap();
     assert_eq!(written(&|out| none.csv(out).unwrap()), b"id,version\n");
     assert_eq!(written(&|out| none.ndjson(out).unwrap()), b"");
-    let twice = ask_within(&store, "SELECT a.id, b.id FROM resources a JOIN resources b ON a.id = b.id", &limits(folder.path()));
+    let twice = ask_within(
+        &store,
+        "SELECT a.id, b.id FROM resources a JOIN resources b ON a.id = b.id",
+        &limits(folder.path()),
+    );
     assert_eq!(twice.unwrap().name_twice(), Some("id"));
 }

@@ -17,6 +17,8 @@ mod config;
 mod crossing;
 mod damage;
 mod documents;
+#[cfg(feature = "ballista")]
+mod engine;
 mod experiment;
 mod interop;
 mod jsonata;
@@ -25,8 +27,6 @@ mod judging;
 mod mcp;
 #[cfg(feature = "kube")]
 mod operator;
-#[cfg(feature = "ballista")]
-mod engine;
 #[cfg(feature = "sql")]
 mod queries;
 mod query;

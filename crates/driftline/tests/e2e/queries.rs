@@ -24,7 +24,8 @@ fn seen(source: &str, hour: i64, things: &[(&str, &str, &str, Json)]) -> Json {
 /// The rows of a named query, as lists of values.
 fn rows(sandbox: &Sandbox, arguments: &[&str]) -> Vec<Vec<Json>> {
     let answer = sandbox.json(["query"].iter().chain(arguments));
-    let columns: Vec<&str> = answer["columns"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let columns: Vec<&str> =
+        answer["columns"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     let row = |row: &Json| columns.iter().map(|column| row[*column].clone()).collect();
     answer["rows"].as_array().unwrap().iter().map(row).collect()
 }
@@ -49,7 +50,8 @@ fn estate() -> Sandbox {
     let db = ("Db", ONE, "db", json!({"Tags": [{"Key": "team", "Value": "blue"}]}));
     let new = ("App", ONE, "new", json!({"size": 1}));
     let flap = |on: bool| ("App", ONE, "flap", json!({"on": on, "tags": {"team": "red"}}));
-    let calm = ("App", TWO, "calm", json!({"tags": {"team": "blue"}, "text": "the largest of them all, by far: 0123456789"}));
+    let calm =
+        ("App", TWO, "calm", json!({"tags": {"team": "blue"}, "text": "the largest of them all, by far: 0123456789"}));
     let step = |hour: i64, things: &[(&str, &str, &str, Json)]| {
         sandbox.observe(&seen("app", hour, things)).succeeded();
     };
@@ -107,7 +109,10 @@ fn how_long_things_were_in_drift() {
         lists(json!([["Db", 1, 0, 6.0, 6.0], ["App", 2, 3, 2.8, 4.0]]))
     );
     let oldest = rows(&sandbox, &["oldest-unresolved", "--param", &now]);
-    let told: Vec<_> = oldest.iter().map(|row| (row[0].clone(), row[1].clone(), row[3].clone(), row[4].clone(), row[7].clone())).collect();
+    let told: Vec<_> = oldest
+        .iter()
+        .map(|row| (row[0].clone(), row[1].clone(), row[3].clone(), row[4].clone(), row[7].clone()))
+        .collect();
     assert_eq!(
         told,
         [
@@ -150,10 +155,7 @@ fn degrees_in_the_graph_of_events() {
     let sandbox = Sandbox::with_demo();
     let rule = "arn:aws:events:us-east-1:123456789012:rule/drift-state-test-rule";
     let queue = "arn:aws:sqs:us-east-1:123456789012:drift-state-test-alerts";
-    assert_eq!(
-        rows(&sandbox, &["topology-degrees"]),
-        lists(json!([[rule, 0, 0, 1, 2], [queue, 0, 1, 0, 0]]))
-    );
+    assert_eq!(rows(&sandbox, &["topology-degrees"]), lists(json!([[rule, 0, 0, 1, 2], [queue, 0, 1, 0, 0]])));
 }
 
 #[test]

@@ -33,7 +33,9 @@ fn findings_are_what_drift_says() {
     assert!(rows.len() > 100, "{}", rows.len());
     let mut said: Vec<_> = said.iter().collect();
     let text = |one: &serde_json::Value, name: &str| one[name].as_str().unwrap_or_default().to_owned();
-    said.sort_by_key(|one| (text(one, "resourceType"), text(one, "place"), text(one, "canonicalId"), text(one, "source")));
+    said.sort_by_key(|one| {
+        (text(one, "resourceType"), text(one, "place"), text(one, "canonicalId"), text(one, "source"))
+    });
     for (row, said) in rows.iter().zip(said) {
         for (column, member) in [
             ("type", "resourceType"),
@@ -107,7 +109,11 @@ fn sql_comes_as_an_argument_from_a_file_or_from_standard_input() {
     sandbox.run(["query", "flaping"]).refused(&["no query `flaping`", "did you mean `flapping`?", "--list"]);
     sandbox.run(["query", "SELECT 1", "--memory", "1k"]).refused(&["too little", "16MiB"]);
     sandbox.run(["query", "SELECT 1", "--timeout", "soon"]).refused(&["--timeout", "not a length of time"]);
-    sandbox.run(["query", "SELECT * FROM resource"]).refused(&["no view `resource`", "did you mean `resources`?", "the views are"]);
+    sandbox.run(["query", "SELECT * FROM resource"]).refused(&[
+        "no view `resource`",
+        "did you mean `resources`?",
+        "the views are",
+    ]);
     sandbox.run(["query", "DROP TABLE history"]).refused(&["only questions can be asked"]);
     Sandbox::new().run(["query", "SELECT 1"]).refused(&["there is no store"]);
 }
@@ -129,7 +135,8 @@ fn secrets_stay_sealed() {
 #[test]
 fn a_query_that_takes_too_long_ends_and_leaves_nothing() {
     let sandbox = Sandbox::with_demo();
-    let long = "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b WHERE a.value < b.value";
+    let long =
+        "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b WHERE a.value < b.value";
     let folder = sandbox.path("tmp");
     std::fs::create_dir(&folder).unwrap();
     let ran = sandbox.run_with(&[("TMPDIR", folder.to_str().unwrap())], ["query", long, "--timeout", "1s"]);
