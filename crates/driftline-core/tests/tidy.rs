@@ -85,6 +85,7 @@ fn crates_depend_only_downwards() {
         ("driftline-web", &["driftline-core"]),
         ("driftline-notify", &["aws-wire"]),
         ("driftline-mcp", &[]),
+        ("driftline-sql", &["driftline-core", "driftline-store"]),
         (
             "driftline",
             &[
@@ -99,6 +100,7 @@ fn crates_depend_only_downwards() {
                 "driftline-web",
                 "driftline-notify",
                 "driftline-mcp",
+                "driftline-sql",
             ],
         ),
     ];
@@ -181,6 +183,7 @@ fn nothing_unfinished_is_committed() {
         "driftline-web",
         "driftline-notify",
         "driftline-mcp",
+        "driftline-sql",
     ] {
         for (path, text) in sources_of(krate) {
             for word in ["TODO", "FIXME", "XXX", "unimplemented!"] {

@@ -17,6 +17,11 @@ pub trait Answers: Send + Sync + 'static {
     /// Answers a tool of [`tools::all`]. The answer is an object as the tool's output schema has it, bounded and without
     /// secrets.
     fn answer(&self, tool: &str, arguments: Map<String, Value>) -> Result<Value, Refusal>;
+
+    /// Whether it can; a tool that nobody answers is not offered.
+    fn knows(&self, _tool: &str) -> bool {
+        true
+    }
 }
 
 /// Why there is no answer, and what to do next.
@@ -40,7 +45,9 @@ pub enum ServeError {
 /// Serves one client on standard input and output until it goes away.
 pub fn serve(answers: impl Answers, version: &str) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)?;
-    let server = Server { answers: Arc::new(answers), tools: Arc::new(tools::all()), version: version.to_owned() };
+    let mut tools = tools::all();
+    tools.retain(|tool| answers.knows(tool.name));
+    let server = Server { answers: Arc::new(answers), tools: Arc::new(tools), version: version.to_owned() };
     let outcome = runtime.block_on(async {
         let running = match server.serve(rmcp::transport::stdio()).await {
             Ok(running) => running,

@@ -145,7 +145,36 @@ fn of_findings() -> Vec<Tool> {
             input: input(1, &[("where", text("the CEL expression")), baseline(), sources(), limit, cursor]),
             output: listing(),
         },
+        query(),
     ]
+}
+
+/// Only where the program was built with SQL.
+fn query() -> Tool {
+    let limit =
+        json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20, "description": "how many rows at most"});
+    Tool {
+        name: "query",
+        title: "The store in SQL",
+        about: "Answers one SELECT over the views resources (stream, version, type, place, id, account, region, seen, hash, \
+            properties, changed_at), resources_at('2026-06-29T10:00:00Z') with the same columns, changes (stream, version, \
+            observed_at, op, type, place, id, account, region, hash, prev_hash, before, after, changes), findings (baseline, \
+            stream, type, place, id, account, region, status, kind, since, changes, excused, reason, severity), versions \
+            (stream, nature, version, taken_at, committed_at, observer, resources, unseen, added, changed, removed, \
+            complete_extents, partial_extents, problems, digest) and baselines (name, stream, version, set_at). \
+            properties, before, after, changes and excused are JSON texts: json_get_str(properties, 'vpcId'), \
+            json_get_int, json_length, tag(properties, 'team'). Only reads, for 30 seconds at most. Example: SELECT type, \
+            count(*) AS n FROM changes WHERE observed_at > now() - INTERVAL '7 days' GROUP BY type ORDER BY n DESC",
+        input: input(1, &[("sql", text("one SELECT; its own ORDER BY and LIMIT are best")), limit]),
+        output: output(
+            2,
+            &[
+                ("columns", list(&json!({"type": "object"}), "name and type of each column")),
+                ("rows", list(&json!({"type": "object"}), "one object for each row")),
+                ("cut", yes_or_no("there are more rows than these")),
+            ],
+        ),
+    }
 }
 
 fn of_one_resource() -> Vec<Tool> {

@@ -204,7 +204,7 @@ impl Catalog {
     }
 
     /// Every file that some version still needs; one that several share comes as often as that.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &FileRef> {
+    pub fn files(&self) -> impl Iterator<Item = &FileRef> {
         self.streams.values().flat_map(|stream| {
             stream.versions.values().flat_map(|version| version.delta.iter().chain(version.base.iter()))
         })
@@ -246,7 +246,7 @@ impl Stream {
     }
 
     /// The last full image at or before a version, and the changes from it up to that version.
-    pub(crate) fn chain(&self, number: u64) -> Option<(&Version, &FileRef, Vec<&Version>)> {
+    pub fn chain(&self, number: u64) -> Option<(&Version, &FileRef, Vec<&Version>)> {
         let (start, base) = self
             .versions
             .range(..=number)
@@ -256,7 +256,7 @@ impl Stream {
     }
 
     /// Versions after `from`, up to and including `to`.
-    pub(crate) fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Version> {
+    pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Version> {
         let range = (std::ops::Bound::Excluded(from), std::ops::Bound::Included(to.max(from)));
         self.versions.range(range).map(|(_, version)| version)
     }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::baseline::Accepted;
 use crate::catalog::Version;
 use crate::error::StoreError;
-use crate::net::{Known, NetRow};
+use crate::net::{Fold, Known, NetRow};
 use crate::store::Store;
 
 /// Which two versions of which streams are compared, and what was accepted on top of the first.
@@ -151,9 +151,19 @@ impl Store {
     }
 
     pub fn drift(&self, question: &Question, book: &RuleBook) -> Result<Drift, StoreError> {
+        self.drift_from(question, book, &|stream, from, to| self.net(stream, from, to))
+    }
+
+    /// The same answer, where somebody else puts change files together: only that is asked of them, and everything is
+    /// judged here.
+    pub fn drift_by(&self, question: &Question, book: &RuleBook, fold: Fold<'_>) -> Result<Drift, StoreError> {
+        self.drift_from(question, book, &|stream, from, to| self.net_by(stream, from, to, fold))
+    }
+
+    fn drift_from(&self, question: &Question, book: &RuleBook, net: Fold<'_>) -> Result<Drift, StoreError> {
         let mut drift = Drift::default();
         for pair in &question.pairs {
-            self.drift_of(pair, &question.accepted, book, &mut drift)?;
+            self.drift_of(pair, &question.accepted, book, net, &mut drift)?;
         }
         drift.findings.sort_by(|a, b| (&a.key, &a.stream).cmp(&(&b.key, &b.stream)));
         for finding in &drift.findings {
@@ -169,6 +179,7 @@ impl Store {
         pair: &Pair,
         accepted: &[Accepted],
         book: &RuleBook,
+        net: Fold<'_>,
         drift: &mut Drift,
     ) -> Result<(), StoreError> {
         let stream = self.catalog.stream(&pair.stream)?;
@@ -185,7 +196,7 @@ impl Store {
             return self.nothing_expected(&pair.stream, live, drift);
         };
         let expected = self.catalog.version(&pair.stream, expected)?;
-        let net = self.net(&pair.stream, expected.number, live.number)?;
+        let net = net(&pair.stream, expected.number, live.number)?;
         let live_coverage = self.coverage(&live.coverage)?;
         let expected_coverage =
             if expected.coverage == live.coverage { None } else { Some(self.coverage(&expected.coverage)?) };

@@ -20,8 +20,9 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use tokio::runtime::Handle;
 
 use crate::cache::Cache;
+use crate::check::BLOCK;
 use crate::error::StoreError;
-use crate::log::{LOG_FOLDER, record_path};
+use crate::log::{FileRef, LOG_FOLDER, record_path};
 use crate::store::{COVERAGE, PROBES, SEGMENTS, VIEWS};
 
 /// Where a store lies, as it was named.
@@ -293,6 +294,22 @@ impl Location {
         }
         self.persist(|| self.wait(self.store.get_range(&Path::from(path), range.clone())))
             .map_err(|source| StoreError::Io { action: "read", path: path.to_owned(), source })
+    }
+
+    /// A part of a file that a record refers to. Whole blocks are read and checked, so that no damaged byte is ever
+    /// looked at.
+    pub fn get_checked(&self, file: &FileRef, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let first = range.start / BLOCK * BLOCK;
+        let last = range.end.next_multiple_of(BLOCK).min(file.size);
+        let blocks = self.get_range(&file.path, first..last, file.size)?;
+        let damaged = |reason: String| StoreError::damaged(file.path.as_str(), reason);
+        file.checksums.verify_blocks(&blocks, first).map_err(damaged)?;
+        let inside = |at: u64| usize::try_from(at - first).unwrap_or(usize::MAX);
+        let (from, to) = (inside(range.start), inside(range.end));
+        if from > to || to > blocks.len() {
+            return Err(damaged(format!("it ends before byte {}", range.end)));
+        }
+        Ok(blocks.slice(from..to))
     }
 
     /// Everything beneath a folder of the store, in order of path. A folder that is not there is empty.

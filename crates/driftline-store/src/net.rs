@@ -20,7 +20,7 @@ pub enum Known {
 }
 
 impl Known {
-    pub(crate) fn new(present: bool, seen: bool) -> Self {
+    pub fn new(present: bool, seen: bool) -> Self {
         match (present, seen) {
             (false, _) => Known::Absent,
             (true, true) => Known::Seen,
@@ -44,6 +44,11 @@ pub struct NetRow {
 }
 
 impl NetRow {
+    /// A row that somebody else has put together from the change files between two versions, as [`Fold`] asks for.
+    pub fn folded(key: ResourceKey, was: Known, is: Known, since: u64, told: Option<Told>) -> Self {
+        Self { key, was, is, since, told, image: None }
+    }
+
     /// What differs, read.
     pub fn differences(&self) -> Result<Vec<Change>, StoreError> {
         let Some(told) = &self.told else { return Ok(Vec::new()) };
@@ -62,7 +67,28 @@ impl NetRow {
     }
 }
 
+/// Puts the change files between two versions of a stream together, the first before the second: what became of each
+/// resource, in order of key. A resource that ended as it began is left out, and what happened after it last was as it
+/// began is all that counts.
+pub type Fold<'a> = &'a dyn Fn(&StreamId, u64, u64) -> Result<Vec<NetRow>, StoreError>;
+
 impl Store {
+    /// What changed from one version to another, where somebody else puts the change files together.
+    pub(crate) fn net_by(
+        &self,
+        stream: &StreamId,
+        from: u64,
+        to: u64,
+        fold: Fold<'_>,
+    ) -> Result<Vec<NetRow>, StoreError> {
+        self.catalog.version(stream, from)?;
+        self.catalog.version(stream, to)?;
+        match from > to {
+            true => fold(stream, to, from)?.into_iter().map(|row| invert_net(row, to)).collect(),
+            false => fold(stream, from, to),
+        }
+    }
+
     /// What changed from version `from` to version `to` of a stream, in either direction, in order of key.
     pub fn net(&self, stream: &StreamId, from: u64, to: u64) -> Result<Vec<NetRow>, StoreError> {
         self.catalog.version(stream, from)?;

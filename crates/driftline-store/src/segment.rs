@@ -383,19 +383,12 @@ impl ChunkReader for Remote {
 
 impl Remote {
     fn range(&self, start: u64, end: u64) -> Result<Bytes, ParquetError> {
-        let first = start / BLOCK * BLOCK;
-        let last = end.next_multiple_of(BLOCK).min(self.file.size);
-        let blocks = self
-            .location
-            .get_range(&self.file.path, first..last, self.file.size)
-            .map_err(|error| ParquetError::External(Box::new(error)))?;
-        self.file.checksums.verify_blocks(&blocks, first).map_err(ParquetError::General)?;
-        let inside = |at: u64| usize::try_from(at - first).map_err(|error| ParquetError::External(Box::new(error)));
-        let (from, to) = (inside(start)?, inside(end)?);
-        if to > blocks.len() {
-            return Err(ParquetError::General(format!("it ends before byte {end}")));
+        match self.location.get_checked(&self.file, start..end) {
+            Ok(bytes) => Ok(bytes),
+            // Whoever reads says which file it is.
+            Err(StoreError::Damaged { reason, .. }) => Err(ParquetError::General(reason)),
+            Err(error) => Err(ParquetError::External(Box::new(error))),
         }
-        Ok(blocks.slice(from..to))
     }
 }
 

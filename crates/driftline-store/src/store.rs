@@ -30,7 +30,7 @@ const MAX_TRIES: u32 = 10_000;
 /// How often one record is put while nobody holds its number.
 const RECORD_TRIES: u32 = 8;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) location: Location,
     pub(crate) catalog: Catalog,

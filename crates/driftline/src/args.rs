@@ -7,6 +7,7 @@ use driftline_core::Severity;
 
 use crate::fleet_args::{AllArgs, FleetArgs};
 use crate::live_args::{EventArgs, LiveArgs};
+use crate::query_args::{EngineCommand, QueryArgs};
 use crate::serve_args::ServeArgs;
 use crate::statement::dialect::Dialect;
 
@@ -34,7 +35,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "DRIFTLINE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How to print the result, and where: table, json, ndjson or markdown, with `=FILE` into a file. Repeatable.
-    /// `drift`, `diff` and `compare` also have html, sarif, junit and github; `topology` has mermaid, dot and svg.
+    /// `drift`, `diff` and `compare` also have html, sarif, junit and github; `topology` has mermaid, dot and svg;
+    /// `query` has csv and parquet.
     #[arg(short, long, global = true, env = "DRIFTLINE_OUTPUT", value_name = "FORMAT[=FILE]", value_delimiter = ',')]
     pub output: Vec<String>,
     /// When to use colour.
@@ -90,6 +92,11 @@ pub(crate) enum Command {
     Posture(PostureArgs),
     /// How every account is looked after: when it was last seen, how whole, what drifted, and who is missing.
     Fleet(FleetArgs),
+    /// Ask the store in SQL: its resources, changes, findings and versions. Only reads.
+    Query(Box<QueryArgs>),
+    /// Run a node of a Ballista cluster, for queries and drift that are asked with --engine.
+    #[command(subcommand)]
+    Engine(EngineCommand),
     /// The versions of all sources, or of one.
     Log(LogArgs),
     /// Read everything in the store again and check every hash.
@@ -538,6 +545,9 @@ pub(crate) struct DriftArgs {
         conflicts_with_all = ["across", "filter", "all", "strict"]
     )]
     pub print_sql: Option<Dialect>,
+    /// Let a Ballista cluster find what changed: ballista://host:port of its scheduler. The answer is the same.
+    #[arg(long, value_name = "ADDRESS", env = "DRIFTLINE_ENGINE", conflicts_with = "across")]
+    pub engine: Option<String>,
     #[command(flatten)]
     pub shown: ShownArgs,
     #[command(flatten)]

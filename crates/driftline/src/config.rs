@@ -61,6 +61,14 @@ struct RawConfig {
     notify: Vec<RawNotify>,
     #[serde(default)]
     fleet: RawFleet,
+    #[serde(default)]
+    query: RawQuery,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawQuery {
+    folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -205,6 +213,9 @@ pub(crate) struct Config {
     pub transforms: Vec<OwnTransform>,
     pub heuristics: Heuristics,
     pub swamp_models: Vec<SwampModel>,
+    /// Where queries with a name of the user's own are.
+    #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "only `query` reads them"))]
+    pub queries: Option<PathBuf>,
     pub watch: Watch,
     pub notify: Vec<Notify>,
     pub fleet: Fleet,
@@ -316,6 +327,7 @@ fn parse(text: &str, path: &Path) -> CommandResult<Config> {
         keep: duration("retention.keep", raw.retention.keep)?,
         keep_last: raw.retention.keep_last,
         grace: duration("retention.grace", raw.retention.grace)?,
+        queries: raw.query.folder,
         ..Config::default()
     };
     let mut names = BTreeSet::new();

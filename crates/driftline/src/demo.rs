@@ -117,6 +117,7 @@ fn quoted(text: &str) -> String {
 
 fn drift_args() -> DriftArgs {
     DriftArgs {
+        engine: None,
         points: PointArgs::default(),
         across: None,
         print_sql: None,

@@ -42,7 +42,10 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
     if let Some(dialect) = args.print_sql {
         return print_sql(settings, &store, &question, &expected, dialect);
     }
-    let drift = store.drift(&question, &settings.rules.book)?;
+    let drift = match &args.engine {
+        Some(address) => crate::engine::drift(settings, &store, &question, address)?,
+        None => store.drift(&question, &settings.rules.book)?,
+    };
     if args.points.at.is_none() && args.points.between.is_none() {
         warn_of_stale(settings, &drift);
     }

@@ -19,6 +19,11 @@ mod determinism;
 mod documents;
 mod draw;
 mod drift;
+#[cfg(feature = "ballista")]
+mod engine;
+#[cfg(not(feature = "ballista"))]
+#[path = "engine_missing.rs"]
+mod engine;
 mod error;
 mod exit;
 mod explain;
@@ -43,6 +48,12 @@ mod output;
 mod ownership;
 mod place;
 mod posture;
+#[cfg(feature = "sql")]
+mod query;
+#[cfg(not(feature = "sql"))]
+#[path = "query_missing.rs"]
+mod query;
+mod query_args;
 mod report;
 mod schema;
 mod seal;
@@ -86,7 +97,10 @@ fn main() -> ExitCode {
         }
     };
     // These bring what is under way to its end first.
-    if !matches!(cli.command, Command::Operator(_) | Command::Serve(_) | Command::Watch(_)) {
+    if !matches!(
+        cli.command,
+        Command::Operator(_) | Command::Serve(_) | Command::Watch(_) | Command::Query(_) | Command::Engine(_)
+    ) {
         exit_on_signals();
     }
     let fallback = Printer::plain(&cli.global);
@@ -134,6 +148,8 @@ fn run(settings: &Settings, command: Command) -> CommandResult<u8> {
         Command::Jsonata(args) => jsonata::run(settings, &args)?,
         Command::Schema(args) => schema::run(settings, &args)?,
         Command::Mcp => mcp::run(settings)?,
+        Command::Query(args) => return query::run(settings, &args),
+        Command::Engine(command) => engine::run(settings, &command)?,
         Command::Watch(args) => return watch::run(settings, &args),
         Command::IamPolicy(args) => live::iam_policy(settings, &args)?,
         Command::Operator(_) | Command::Serve(_) => {

@@ -161,7 +161,19 @@ mod with_mcp {
             .map_err(|error| CommandError::new(format!("the arguments are not as the tool's schema has them: {error}")))
     }
 
+    #[cfg(feature = "sql")]
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct SqlQuestion {
+        sql: String,
+        limit: Option<usize>,
+    }
+
     impl Answers for Desk {
+        fn knows(&self, tool: &str) -> bool {
+            cfg!(feature = "sql") || tool != "query"
+        }
+
         fn answer(&self, tool: &str, arguments: Map<String, Json>) -> Result<Json, Refusal> {
             self.ask(tool, arguments).map_err(|error| {
                 let message = error.to_string();
@@ -209,6 +221,11 @@ mod with_mcp {
                     let TopologyQuestion { baseline, sources: source, since, network, all } = asked(arguments)?;
                     let points = PointArgs { baseline, source, at: None, since, between: None };
                     topology::run(&settings, &TopologyArgs { points, network, all })?;
+                }
+                #[cfg(feature = "sql")]
+                "query" => {
+                    let SqlQuestion { sql, limit } = asked(arguments)?;
+                    crate::query::answer(&settings, &sql, limit.unwrap_or(20).clamp(1, 100))?;
                 }
                 "sources" => {
                     let NoQuestion {} = asked(arguments)?;
@@ -332,6 +349,7 @@ mod with_mcp {
             points: PointArgs { baseline, source, at: None, since, between: None },
             across: None,
             print_sql: None,
+            engine: None,
             shown: ShownArgs { filter, all: false, limit: 0 },
             verdict: VerdictArgs { fail_on: FailOn::Never, strict: false, exit_zero: true },
         }

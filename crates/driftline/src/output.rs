@@ -28,10 +28,13 @@ pub(crate) enum Format {
     Junit,
     /// Annotations of a workflow run, and the summary of its step.
     Github,
+    Csv,
+    /// Rows for other programs; never to a terminal.
+    Parquet,
 }
 
 impl Format {
-    const ALL: [(&'static str, Format); 12] = [
+    const ALL: [(&'static str, Format); 14] = [
         ("table", Format::Table),
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
@@ -44,6 +47,8 @@ impl Format {
         ("sarif", Format::Sarif),
         ("junit", Format::Junit),
         ("github", Format::Github),
+        ("csv", Format::Csv),
+        ("parquet", Format::Parquet),
     ];
 
     fn name(self) -> &'static str {
@@ -72,6 +77,10 @@ pub(crate) trait Show {
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()>;
     /// A picture, or another form that only few answers have.
     fn draw(&self, _format: Format) -> Option<String> {
+        None
+    }
+    /// A form that is bytes for other programs.
+    fn data(&self, _format: Format) -> Option<io::Result<Vec<u8>>> {
         None
     }
     /// Markdown in at most so many bytes, for the summary of a workflow's step.
@@ -168,9 +177,12 @@ impl Printer {
             let Some((_, format)) = Format::ALL.into_iter().find(|(known, _)| *known == name) else {
                 return Err(CommandError::new(format!("`{name}` is not an output format")).hint(
                     "the formats are table, json, ndjson and markdown; `drift`, `diff` and `compare` also have html, \
-                     sarif, junit and github, and `topology` has mermaid, dot and svg",
+                     sarif, junit and github, `topology` has mermaid, dot and svg, and `query` has csv and parquet",
                 ));
             };
+            if format == Format::Parquet && file.is_none() {
+                return Err(CommandError::new("parquet is not for a terminal").hint("name a file: -o parquet=FILE"));
+            }
             outputs.push(Output { format, file });
         }
         if outputs.is_empty() {
@@ -191,6 +203,19 @@ impl Printer {
             color_errors: use_color(global.color, io::stderr().is_terminal()),
             talk: talk(global),
         })
+    }
+
+    /// Refuses what the answer will not have, before it is looked for.
+    #[cfg(feature = "sql")]
+    pub(crate) fn only(&self, formats: &[Format]) -> CommandResult<()> {
+        match self.outputs.iter().find(|output| !formats.contains(&output.format)) {
+            Some(other) if self.ear.is_none() => {
+                let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+                Err(CommandError::new(format!("this command has no {} output", other.format.name()))
+                    .hint(format!("it has {}", names.join(", "))))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a format is asked for, wherever it goes.
@@ -220,7 +245,7 @@ impl Printer {
     }
 
     /// The same, with somebody who listens in place of the terminal.
-    #[cfg(any(feature = "notify", feature = "mcp"))]
+    #[cfg(any(feature = "notify", feature = "mcp", feature = "sql"))]
     pub(crate) fn heard_by(&self, ear: Option<std::sync::Arc<dyn Ear>>) -> Self {
         Self { ear, ..self.clone() }
     }
@@ -234,18 +259,19 @@ impl Printer {
         }
         // Before anything is written: a command that cannot do all that is asked does nothing.
         let draw = |output: &Output| {
-            match output.format {
-            format if !format.is_drawing() => Ok(None),
-            format => what.draw(format).map(Some).ok_or_else(|| {
-                CommandError::new(format!("this command has no {} output", format.name()))
-                    .hint("`topology` draws; `drift`, `diff` and `compare` have html, sarif, junit and github; `compare` has cfn")
-            }),
-        }
+            if !output.format.is_drawing() {
+                return Ok(None);
+            }
+            let drawn = what.draw(output.format).map(|text| Ok(text.into_bytes()));
+            match drawn.or_else(|| what.data(output.format)) {
+                Some(drawn) => Ok(Some(drawn?)),
+                None => Err(no_such(output.format)),
+            }
         };
-        let drawings = self.outputs.iter().map(draw).collect::<CommandResult<Vec<Option<String>>>>()?;
+        let drawings = self.outputs.iter().map(draw).collect::<CommandResult<Vec<Option<Vec<u8>>>>>()?;
         for (output, drawing) in self.outputs.iter().zip(drawings) {
             let write = |out: &mut dyn Write, color: bool| match &drawing {
-                Some(drawing) => out.write_all(drawing.as_bytes()),
+                Some(drawing) => out.write_all(drawing),
                 None => write_as(output.format, what, out, color),
             };
             match &output.file {
@@ -337,6 +363,13 @@ impl Printer {
     pub(crate) fn shows_progress(&self) -> bool {
         self.ear.is_none() && self.talk >= Talk::Usual && io::stderr().is_terminal() && variable("CI").is_none()
     }
+}
+
+fn no_such(format: Format) -> CommandError {
+    CommandError::new(format!("this command has no {} output", format.name())).hint(
+        "`topology` draws; `drift`, `diff` and `compare` have html, sarif, junit and github; `compare` has cfn; `query` \
+         has csv and parquet",
+    )
 }
 
 /// What GitHub takes as the summary of one step: 1 MiB.

@@ -58,7 +58,7 @@ impl Settings {
     }
 
     /// The same at another moment: rules may have expired since. What is said and printed goes to `ear`, if there is one.
-    #[cfg(any(feature = "notify", feature = "mcp"))]
+    #[cfg(any(feature = "notify", feature = "mcp", feature = "sql"))]
     pub(crate) fn at(&self, now: Timestamp, ear: Option<Arc<dyn crate::output::Ear>>) -> Self {
         Self {
             store: self.store.clone(),

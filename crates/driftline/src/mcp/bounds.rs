@@ -14,6 +14,15 @@ pub(crate) fn unsealed(value: &mut Json) {
         Json::Object(members) if members.len() == 1 && members.contains_key(SEALED) => *value = "(sealed)".into(),
         Json::Object(members) => members.values_mut().for_each(unsealed),
         Json::Array(items) => items.iter_mut().for_each(unsealed),
+        // A document inside a text, as columns of a query are.
+        Json::String(text) if text.contains(SEALED) => {
+            if let Ok(mut inside) = serde_json::from_str::<Json>(text)
+                && (inside.is_object() || inside.is_array())
+            {
+                unsealed(&mut inside);
+                *text = inside.to_string();
+            }
+        }
         _ => {}
     }
 }
@@ -105,5 +114,8 @@ mod tests {
         let mut answer = json!({"a": [{"$sealed": "0123"}], "b": {"$sealed": 1, "c": 2}});
         unsealed(&mut answer);
         assert_eq!(answer, json!({"a": ["(sealed)"], "b": {"$sealed": 1, "c": 2}}));
+        let mut answer = json!({"properties": r#"{"a":{"$sealed":"0123"},"b":1}"#, "id": "$sealed"});
+        unsealed(&mut answer);
+        assert_eq!(answer, json!({"properties": r#"{"a":"(sealed)","b":1}"#, "id": "$sealed"}));
     }
 }

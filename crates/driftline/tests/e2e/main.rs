@@ -19,6 +19,8 @@ mod config;
 mod crossing;
 mod damage;
 mod documents;
+#[cfg(feature = "ballista")]
+mod engine;
 mod engines;
 mod experiment;
 mod fleet;
@@ -29,6 +31,9 @@ mod judging;
 mod mcp;
 #[cfg(feature = "kube")]
 mod operator;
+#[cfg(feature = "sql")]
+mod queries;
+mod query;
 mod reliability;
 mod reports;
 mod schema;

@@ -9,8 +9,12 @@ use crate::support::{PROGRAM, Sandbox, observation_of, ran, skip, thing, variabl
 
 const GROUP: &str = "arn:aws:ec2:us-east-1:123456789012:security-group/sg-9ea657e9cecc70fb3";
 
+#[cfg(not(feature = "sql"))]
 const TOOLS: [&str; 10] =
     ["drift", "find", "explain", "history", "blame", "velocity", "log", "posture", "topology", "sources"];
+#[cfg(feature = "sql")]
+const TOOLS: [&str; 11] =
+    ["drift", "find", "query", "explain", "history", "blame", "velocity", "log", "posture", "topology", "sources"];
 
 /// What the official client gets, if it is here.
 fn asked(sandbox: &Sandbox, mode: &str, calls: &Json) -> Option<Json> {

@@ -1,0 +1,208 @@
+//! Functions that SQL gets from us.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, StringViewArray, StringViewBuilder};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
+use driftline_core::Value;
+use driftline_core::difference::{Told, differences, tell};
+
+/// Gives a session every function that views and queries may use.
+pub(crate) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
+    datafusion_functions_json::register_all(registry)?;
+    for part in [Part::Changes, Part::Arrays] {
+        registry.register_udf(Arc::new(ScalarUDF::from(Differences::new(part))))?;
+    }
+    registry.register_udf(Arc::new(ScalarUDF::from(Tag::new())))?;
+    Ok(())
+}
+
+/// The forms in which two texts may come.
+fn two_texts() -> Signature {
+    let texts = |kind: DataType| TypeSignature::Exact(vec![kind.clone(), kind]);
+    let forms = [DataType::Utf8View, DataType::Utf8, DataType::LargeUtf8].map(texts);
+    Signature::one_of(forms.to_vec(), Volatility::Immutable)
+}
+
+/// Two columns of texts, as one form.
+fn texts(args: &ScalarFunctionArgs) -> Result<(StringViewArray, StringViewArray)> {
+    let text = |at: usize| -> Result<StringViewArray> {
+        let array = cast(&args.args[at].to_array(args.number_rows)?, &DataType::Utf8View)?;
+        Ok(array.as_string_view().clone())
+    };
+    Ok((text(0)?, text(1)?))
+}
+
+/// Which half of what is told of two images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    /// Every place that differs.
+    Changes,
+    /// The arrays that differ, whole.
+    Arrays,
+}
+
+/// What differs between two images, as change files have it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Differences {
+    part: Part,
+    signature: Signature,
+}
+
+impl Differences {
+    fn new(part: Part) -> Self {
+        Self { part, signature: two_texts() }
+    }
+}
+
+impl ScalarUDFImpl for Differences {
+    fn name(&self) -> &str {
+        match self.part {
+            Part::Changes => "differences",
+            Part::Arrays => "differing_arrays",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let (before, after) = texts(&args)?;
+        let mut out = StringViewBuilder::with_capacity(rows);
+        for row in 0..rows {
+            if before.is_null(row) || after.is_null(row) {
+                out.append_null();
+                continue;
+            }
+            let Told { changes, arrays } = told(before.value(row), after.value(row))?;
+            match self.part {
+                Part::Changes => out.append_value(changes),
+                Part::Arrays => out.append_option(arrays),
+            }
+        }
+        Ok(ColumnarValue::Array(Arc::new(out.finish())))
+    }
+}
+
+fn told(before: &str, after: &str) -> Result<Told> {
+    let read = |text: &str| -> Result<Value> {
+        // No word of the text itself: it may be a secret.
+        serde_json::from_str(text).map_err(|error| {
+            DataFusionError::Execution(format!(
+                "differences: not JSON, line {} column {}",
+                error.line(),
+                error.column()
+            ))
+        })
+    };
+    Ok(tell(&differences(&read(before)?, &read(after)?)))
+}
+
+/// The value of a tag of a resource, whichever way its source writes tags.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Tag {
+    signature: Signature,
+}
+
+impl Tag {
+    fn new() -> Self {
+        Self { signature: two_texts() }
+    }
+}
+
+impl ScalarUDFImpl for Tag {
+    fn name(&self) -> &'static str {
+        "tag"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let (properties, names) = texts(&args)?;
+        let mut out = StringViewBuilder::with_capacity(rows);
+        for row in 0..rows {
+            let given = !properties.is_null(row) && !names.is_null(row);
+            let read = given.then(|| serde_json::from_str(properties.value(row)).ok()).flatten();
+            out.append_option(read.as_ref().and_then(|read| tag(read, names.value(row))));
+        }
+        Ok(ColumnarValue::Array(Arc::new(out.finish())))
+    }
+}
+
+/// Members that tags are kept in: a map, or a list of names and values.
+const TAGS: [&str; 6] = ["tags", "Tags", "tagSet", "TagSet", "tags_all", "labels"];
+const NAMES: [&str; 5] = ["Key", "key", "TagKey", "tagKey", "name"];
+const VALUES: [&str; 4] = ["Value", "value", "TagValue", "tagValue"];
+
+fn tag(properties: &serde_json::Value, name: &str) -> Option<String> {
+    use serde_json::Value as Json;
+    let text = |value: &Json| match value {
+        Json::String(text) => text.clone(),
+        other if other.get(driftline_core::seal::SEALED).is_some() => "(sealed)".to_owned(),
+        other => other.to_string(),
+    };
+    let member = |item: &Json, names: &[&str]| names.iter().find_map(|name| item.get(*name)).map(&text);
+    let inside = |tags: &Json| match tags {
+        Json::Object(map) => map.get(name).map(&text),
+        Json::Array(list) => {
+            let found = list.iter().find(|item| member(item, &NAMES).as_deref() == Some(name))?;
+            member(found, &VALUES)
+        }
+        _ => None,
+    };
+    let around = [Some(properties), properties.get("metadata")];
+    around.into_iter().flatten().find_map(|holder| TAGS.iter().find_map(|tags| holder.get(*tags).and_then(inside)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_tag_is_found_however_its_source_writes_tags() {
+        for (properties, expected) in [
+            (json!({"tags": {"team": "a"}}), Some("a")),
+            (json!({"Tags": [{"Key": "env", "Value": "x"}, {"Key": "team", "Value": "b"}]}), Some("b")),
+            (json!({"tagSet": [{"key": "team", "value": "c"}]}), Some("c")),
+            (json!({"tags": [{"TagKey": "team", "TagValue": "d"}]}), Some("d")),
+            (json!({"metadata": {"labels": {"team": "e"}}}), Some("e")),
+            (json!({"tags": {"team": {"$sealed": "0123"}}}), Some("(sealed)")),
+            (json!({"tags": {"team": 7}}), Some("7")),
+            (json!({"tags": {"Team": "f"}}), None),
+            (json!({"tags": "team"}), None),
+            (json!({"tags": null, "Tags": {"team": "g"}}), Some("g")),
+            (json!([1]), None),
+        ] {
+            assert_eq!(tag(&properties, "team").as_deref(), expected, "{properties}");
+        }
+    }
+
+    #[test]
+    fn differences_are_told_as_change_files_have_them() {
+        let found = told(r#"{"a": 1, "b": [1, 2]}"#, r#"{"a": 2, "b": [2, 1]}"#).expect("both are JSON");
+        assert!(found.changes.contains(r#""path":"/a""#), "{}", found.changes);
+        assert!(found.arrays.is_some_and(|arrays| arrays.contains(r#""path":"/b""#)));
+        let error = told("{secret", "{}").expect_err("this is not JSON").to_string();
+        assert!(error.contains("line 1") && !error.contains("secret"), "{error}");
+    }
+}

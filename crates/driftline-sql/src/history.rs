@@ -1,0 +1,252 @@
+//! The rows of data files: the raw table that every view of history is made of.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::{Column, DFSchema, ScalarValue, Statistics};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+use datafusion::physical_plan::ExecutionPlan;
+use driftline_core::StreamId;
+use driftline_store::{FileRef, Version};
+use serde::{Deserialize, Serialize};
+
+use crate::objects;
+
+/// One file of rows of one version of one stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DataFile {
+    path: String,
+    size: u64,
+    rows: u64,
+    stream: String,
+    version: u64,
+    /// Microseconds since 1970, as the rows have it.
+    observed_at: i64,
+    /// A full image, and not what changed.
+    base: bool,
+    /// The version that is asked for, where an earlier file is a part of it.
+    as_of: u64,
+}
+
+impl DataFile {
+    pub(crate) fn new(stream: &StreamId, version: &Version, file: &FileRef, base: bool, as_of: u64) -> Self {
+        Self {
+            path: file.path.clone(),
+            size: file.size,
+            rows: file.rows,
+            stream: stream.to_string(),
+            version: version.number,
+            observed_at: version.taken_at.as_microsecond(),
+            base,
+            as_of,
+        }
+    }
+
+    #[cfg(feature = "ballista")]
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+}
+
+/// A timestamp as files and views have it.
+pub(crate) fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+/// The version that a file is read for; a column beside those of the file.
+pub(crate) const AS_OF: &str = "as_of";
+
+const OPS_OF_CHANGES: [&str; 5] = ["add", "change", "remove", "seen", "unseen"];
+
+fn file_schema() -> Schema {
+    let text = |name: &str, null: bool| Field::new(name, DataType::Utf8View, null);
+    let hash = |name: &str| Field::new(name, DataType::BinaryView, true);
+    Schema::new(vec![
+        text("stream", false),
+        Field::new("version", DataType::Int64, false),
+        Field::new("observed_at", timestamp(), false),
+        text("op", false),
+        text("type", false),
+        text("place", false),
+        text("account", true),
+        text("region", true),
+        text("id", false),
+        hash("hash"),
+        hash("prev_hash"),
+        Field::new("seen", DataType::Boolean, false),
+        Field::new("prev_seen", DataType::Boolean, false),
+        text("before", true),
+        text("after", true),
+        text("changes", true),
+        text("arrays", true),
+    ])
+}
+
+/// Rows of a list of files. Files that a filter rules out are not opened.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct HistoryTable {
+    place: String,
+    files: Vec<DataFile>,
+    dated: bool,
+}
+
+impl HistoryTable {
+    pub(crate) fn new(place: &str, files: Vec<DataFile>) -> Self {
+        Self { place: place.to_owned(), files, dated: false }
+    }
+
+    /// The same with the version that each file is read for.
+    pub(crate) fn dated(place: &str, files: Vec<DataFile>) -> Self {
+        Self { place: place.to_owned(), files, dated: true }
+    }
+
+    fn table_schema(&self) -> TableSchema {
+        let beside = self.dated.then(|| Arc::new(Field::new(AS_OF, DataType::Int64, false)));
+        TableSchema::builder(Arc::new(file_schema()))
+            .with_table_partition_cols(beside.into_iter().collect::<Vec<_>>())
+            .build()
+    }
+
+    /// The files that may hold a row for which all filters are true.
+    fn possible(&self, state: &dyn Session, filters: &[Expr]) -> Result<(Vec<DataFile>, Option<Filter>)> {
+        let Some(filter) = conjunction(filters.to_vec()) else { return Ok((self.files.clone(), None)) };
+        let schema = self.schema();
+        let df_schema = DFSchema::try_from(schema.clone())?;
+        let filter = state.create_physical_expr(filter, &df_schema)?;
+        let kept = PruningPredicateBuilder::new()
+            .with_file_schema(schema)
+            .try_build(filter.clone())?
+            .prune(&Facts(&self.files))?;
+        let files = self.files.iter().zip(kept).filter(|(_, kept)| *kept).map(|(file, _)| file.clone()).collect();
+        Ok((files, Some(filter)))
+    }
+}
+
+type Filter = Arc<dyn datafusion::physical_plan::PhysicalExpr>;
+
+#[async_trait]
+impl TableProvider for HistoryTable {
+    fn schema(&self) -> SchemaRef {
+        self.table_schema().table_schema().clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (files, filter) = self.possible(state, filters)?;
+        let mut source = ParquetSource::new(self.table_schema());
+        let rows = usize::try_from(files.iter().map(|file| file.rows).sum::<u64>()).unwrap_or(usize::MAX);
+        let mut statistics = Statistics::new_unknown(&self.schema());
+        statistics.num_rows = match filter {
+            None => Precision::Exact(rows),
+            Some(_) => Precision::Inexact(rows),
+        };
+        if let Some(filter) = filter {
+            source = source.with_predicate(filter);
+        }
+        let partitioned = |file: DataFile| {
+            let version = i64::try_from(file.as_of).unwrap_or(i64::MAX);
+            let values = if self.dated { vec![ScalarValue::Int64(Some(version))] } else { Vec::new() };
+            PartitionedFile::new(file.path, file.size).with_partition_values(values)
+        };
+        let group = FileGroup::new(files.into_iter().map(partitioned).collect());
+        let groups = match group.is_empty() {
+            true => vec![group],
+            false => group.split_files(state.config().target_partitions()),
+        };
+        let config = FileScanConfigBuilder::new(objects::address(&self.place)?, Arc::new(source))
+            .with_file_groups(groups)
+            .with_statistics(statistics)
+            .with_projection_indices(projection.cloned())?
+            .with_limit(limit)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+/// What is known of each file without opening it.
+struct Facts<'a>(&'a [DataFile]);
+
+impl Facts<'_> {
+    fn each(&self, value: impl Fn(&DataFile) -> ScalarValue) -> Option<ArrayRef> {
+        ScalarValue::iter_to_array(self.0.iter().map(value)).ok()
+    }
+
+    fn bound(&self, column: &Column, of_changes: &str) -> Option<ArrayRef> {
+        let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
+        let number = |number: u64| ScalarValue::Int64(i64::try_from(number).ok());
+        match column.name() {
+            "stream" => self.each(|file| text(&file.stream)),
+            "version" => self.each(|file| number(file.version)),
+            AS_OF => self.each(|file| number(file.as_of)),
+            "observed_at" => {
+                self.each(|file| ScalarValue::TimestampMicrosecond(Some(file.observed_at), Some("UTC".into())))
+            }
+            "op" => self.each(|file| text(if file.base { "base" } else { of_changes })),
+            _ => None,
+        }
+    }
+}
+
+impl PruningStatistics for Facts<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.bound(column, OPS_OF_CHANGES[0])
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.bound(column, OPS_OF_CHANGES[OPS_OF_CHANGES.len() - 1])
+    }
+
+    fn num_containers(&self) -> usize {
+        self.0.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        let never = matches!(column.name(), "stream" | "version" | "observed_at" | "op" | AS_OF);
+        never.then(|| Arc::new(UInt64Array::from(vec![0; self.0.len()])) as ArrayRef)
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        Some(Arc::new(UInt64Array::from(self.0.iter().map(|file| file.rows).collect::<Vec<_>>())))
+    }
+
+    fn contained(&self, column: &Column, values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        if column.name() != "op" {
+            return None;
+        }
+        #[expect(clippy::disallowed_methods, reason = "it becomes a set with an order")]
+        let asked: BTreeSet<&str> = values.iter().filter_map(|value| value.try_as_str().flatten()).collect();
+        let told = |file: &DataFile| match file.base {
+            true => Some(asked.contains("base")),
+            false if OPS_OF_CHANGES.iter().all(|op| asked.contains(op)) => Some(true),
+            false if OPS_OF_CHANGES.iter().any(|op| asked.contains(op)) => None,
+            false => Some(false),
+        };
+        Some(self.0.iter().map(told).collect())
+    }
+}

@@ -1,0 +1,26 @@
+//! SQL over the store: read-only, within limits of time, memory and disk; embedded, or on a Ballista cluster.
+//!
+//! Views are made of the files that the log says count. This crate knows the store and what drift is; what `findings`
+//! are is told by whoever asks, because only the program has the rules and severities.
+
+pub mod answer;
+#[cfg(feature = "ballista")]
+pub mod cluster;
+pub mod error;
+mod functions;
+mod history;
+pub mod library;
+mod objects;
+pub mod parameters;
+pub mod query;
+mod resources;
+mod tables;
+pub mod views;
+
+pub use answer::Answer;
+pub use error::SqlError;
+pub use library::{Library, Named};
+pub use objects::Opener;
+pub use query::{Engine, Limits, Stop, ask};
+pub use tables::FindingRow;
+pub use views::Asked;

@@ -1,0 +1,194 @@
+//! Asking: a session within limits, one query, its answer.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::execution::context::{SQLOptions, SessionState};
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures_util::StreamExt;
+use tokio::sync::Notify;
+
+use crate::answer::Answer;
+use crate::error::SqlError;
+use crate::functions;
+use crate::objects::{Opener, Stores};
+use crate::views::{self, Asked};
+
+/// What one query may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub time: Duration,
+    /// Bytes of memory, the result included.
+    pub memory: u64,
+    /// Bytes on disk, for what does not fit into memory.
+    pub spill: u64,
+    /// Where a folder for that is made. It is gone when the query ends.
+    pub folder: PathBuf,
+    /// Rows of the result, where more are of no use; the answer says if there were more.
+    pub rows: Option<usize>,
+}
+
+/// Ends a query from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<Notify>);
+
+impl Stop {
+    pub fn now(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Where a query runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// In this process.
+    Here,
+    /// On a Ballista cluster: the address of its scheduler.
+    #[cfg(feature = "ballista")]
+    Ballista(String),
+}
+
+/// Names of catalog and schema, as `information_schema` shows them.
+pub(crate) const CATALOG: &str = "driftline";
+pub(crate) const SCHEMA: &str = "store";
+
+pub(crate) fn config() -> SessionConfig {
+    let mut config =
+        SessionConfig::new().with_information_schema(true).with_default_catalog_and_schema(CATALOG, SCHEMA);
+    // Our files are read whole or by row group; their footers are small.
+    config.options_mut().execution.parquet.metadata_size_hint = Some(64 * 1024);
+    config
+}
+
+fn runtime_env(limits: &Limits, folder: PathBuf, open: Opener) -> Result<RuntimeEnv, SqlError> {
+    const TOLD: NonZeroUsize = NonZeroUsize::MIN;
+    let disk = match limits.spill {
+        0 => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+        most => DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![folder]))
+            .with_max_temp_directory_size(most),
+    };
+    let memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(TrackConsumersPool::new(FairSpillPool::new(memory), TOLD)))
+        .with_disk_manager_builder(disk)
+        .with_object_store_registry(Arc::new(Stores::new(open)))
+        .build()
+        .map_err(|error| SqlError::of(error, limits))
+}
+
+/// A session with our functions.
+pub(crate) fn state(config: SessionConfig, runtime: Arc<RuntimeEnv>) -> datafusion::error::Result<SessionState> {
+    let mut state =
+        SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features().build();
+    functions::register(&mut state)?;
+    Ok(state)
+}
+
+/// Asks one question of the views and waits for the whole answer.
+pub fn ask(
+    asked: &Asked,
+    open: Opener,
+    sql: &str,
+    engine: &Engine,
+    limits: &Limits,
+    stop: &Stop,
+) -> Result<Answer, SqlError> {
+    let asked = asked.clone();
+    run_on(open, sql, engine, limits, stop, move |context| views::register(context, &asked))
+}
+
+/// Asks one question of whatever tables are given, within limits.
+pub(crate) fn run_on(
+    open: Opener,
+    sql: &str,
+    engine: &Engine,
+    limits: &Limits,
+    stop: &Stop,
+    tables: impl FnOnce(&SessionContext) -> datafusion::error::Result<()> + Send + 'static,
+) -> Result<Answer, SqlError> {
+    let started = |error: std::io::Error| SqlError::Start(error.to_string());
+    let folder = tempfile::Builder::new().prefix("driftline-query-").tempdir_in(&limits.folder).map_err(started)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(started)?;
+    let work = {
+        let (sql, limits, engine) = (sql.to_owned(), limits.clone(), engine.clone());
+        let environment = Arc::new(runtime_env(&limits, folder.path().to_owned(), open)?);
+        async move { answer(&sql, &engine, &limits, environment, tables).await }
+    };
+    // On a thread of its own: planning does not stop to look at the time.
+    let work = runtime.spawn(work);
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            done = work => match done {
+                Ok(answer) => answer,
+                Err(error) => Err(SqlError::Start(format!("a query ended without an answer: {error}"))),
+            },
+            () = tokio::time::sleep(limits.time) => Err(SqlError::Time(limits.time)),
+            () = stop.0.notified() => Err(SqlError::Interrupted),
+        }
+    });
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn answer(
+    sql: &str,
+    engine: &Engine,
+    limits: &Limits,
+    environment: Arc<RuntimeEnv>,
+    tables: impl FnOnce(&SessionContext) -> datafusion::error::Result<()> + Send,
+) -> Result<Answer, SqlError> {
+    let wrong = |error| SqlError::of(error, limits);
+    let room = MemoryConsumer::new("result").register(&environment.memory_pool);
+    let context = match engine {
+        Engine::Here => SessionContext::new_with_state(state(config(), environment).map_err(wrong)?),
+        #[cfg(feature = "ballista")]
+        Engine::Ballista(address) => crate::cluster::context(address, environment, limits).await?,
+    };
+    tables(&context).map_err(wrong)?;
+    let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let mut question = context.sql_with_options(sql, options).await.map_err(wrong)?;
+    if let Some(rows) = limits.rows {
+        question = question.limit(0, Some(rows.saturating_add(1))).map_err(wrong)?;
+    }
+    let schema = Arc::new(question.schema().as_arrow().clone());
+    let told = |error| told(error, engine, limits);
+    let mut stream = question.execute_stream().await.map_err(told)?;
+    let mut batches = Vec::new();
+    let mut count = 0;
+    while let Some(batch) = stream.next().await {
+        let batch = compact(&batch.map_err(told)?).map_err(wrong)?;
+        room.try_grow(batch.get_array_memory_size()).map_err(|_| SqlError::Result(limits.memory))?;
+        count += batch.num_rows();
+        batches.push(batch);
+    }
+    let cut = limits.rows.filter(|rows| count > *rows);
+    Ok(Answer::new(schema, batches, cut))
+}
+
+fn told(error: datafusion::error::DataFusionError, engine: &Engine, limits: &Limits) -> SqlError {
+    match engine {
+        Engine::Here => SqlError::of(error, limits),
+        #[cfg(feature = "ballista")]
+        Engine::Ballista(address) => crate::cluster::told(error, address, limits),
+    }
+}
+
+/// The same rows without what else was in their buffers: a view of one name may hold a page of them.
+fn compact(batch: &RecordBatch) -> datafusion::error::Result<RecordBatch> {
+    let columns = batch.columns().iter().map(|column| match column.data_type() {
+        DataType::Utf8View => Arc::new(column.as_string_view().gc()) as Arc<dyn Array>,
+        DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
+        _ => column.clone(),
+    });
+    let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
+}

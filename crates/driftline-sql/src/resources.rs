@@ -1,0 +1,197 @@
+//! The state of streams at versions: full images with what changed since, as one row for each resource.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{MemoryCatalogProviderList, Session, TableProvider};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DataFusionError};
+use datafusion::error::Result;
+use datafusion::execution::context::SessionState;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
+use driftline_core::StreamId;
+use driftline_store::{Catalog, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::history::{DataFile, HistoryTable, timestamp};
+
+/// Columns by which rows are left out before anything is put together: the same in every row of a resource.
+const KEY: [&str; 6] = ["stream", "type", "place", "id", "account", "region"];
+
+/// The files of some versions, by what they are to each.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ResourcesTable {
+    place: String,
+    /// The full image that a version's chain begins with.
+    bases: Vec<DataFile>,
+    /// What changed since, up to the version.
+    deltas: Vec<DataFile>,
+    /// What happened before that full image, for when something last changed.
+    earlier: Vec<DataFile>,
+}
+
+impl ResourcesTable {
+    pub(crate) fn new(place: &str, catalog: &Catalog, versions: &[(StreamId, u64)]) -> Result<Self, StoreError> {
+        let mut table = Self { place: place.to_owned(), ..Self::default() };
+        for (id, number) in versions {
+            let stream = catalog.stream(id)?;
+            let (start, base, changes) = stream.chain(*number).ok_or_else(|| StoreError::Damaged {
+                path: id.to_string(),
+                reason: "no full image starts its versions".into(),
+            })?;
+            table.bases.push(DataFile::new(id, start, base, true, *number));
+            for version in changes {
+                table.deltas.extend(version.delta.iter().map(|file| DataFile::new(id, version, file, false, *number)));
+            }
+            let Some(first) = stream.versions().next().filter(|first| first.number < start.number) else { continue };
+            table.earlier.extend(first.base.iter().map(|file| DataFile::new(id, first, file, true, *number)));
+            for version in stream.between(first.number, start.number) {
+                table.earlier.extend(version.delta.iter().map(|file| DataFile::new(id, version, file, false, *number)));
+            }
+        }
+        Ok(table)
+    }
+
+    fn columns() -> Schema {
+        let text = |name: &str, null: bool| Field::new(name, DataType::Utf8View, null);
+        Schema::new(vec![
+            text("stream", true),
+            Field::new("version", DataType::Int64, true),
+            text("type", true),
+            text("place", true),
+            text("id", true),
+            text("account", true),
+            text("region", true),
+            Field::new("seen", DataType::Boolean, true),
+            Field::new("hash", DataType::Utf8, true),
+            text("properties", true),
+            Field::new("changed_at", timestamp(), true),
+        ])
+    }
+
+    /// Asks for these columns. Which files are opened, and what of them is read, follows from that.
+    fn sql(&self, schema: &Schema) -> String {
+        let names: Vec<String> = schema.fields().iter().map(|field| format!("\"{}\"", field.name())).collect();
+        let names = if names.is_empty() { "1".to_owned() } else { names.join(", ") };
+        let dated = schema.field_with_name("changed_at").is_ok() && !self.earlier.is_empty();
+        let (base, key) = (FROM_BASE, SAME_KEY);
+        match (self.deltas.is_empty(), dated) {
+            (true, false) => format!("SELECT {names} FROM (SELECT {base}, base.observed_at AS changed_at FROM base)"),
+            (true, true) => format!(
+                "SELECT {names} FROM (SELECT {base}, coalesce(told.at, base.observed_at) AS changed_at \
+                 FROM base LEFT JOIN ({TOLD}) told ON {})",
+                key("base", "told")
+            ),
+            (false, false) => format!(
+                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(latest.changed_at, base.observed_at) AS changed_at \
+                 FROM base FULL JOIN ({LATEST}) latest ON {} {STILL_THERE})",
+                key("base", "latest")
+            ),
+            (false, true) => format!(
+                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(latest.changed_at, told.at, base.observed_at) AS changed_at \
+                 FROM base FULL JOIN ({LATEST}) latest ON {} LEFT JOIN ({TOLD}) told ON {} {STILL_THERE})",
+                key("base", "latest"),
+                key("base", "told")
+            ),
+        }
+    }
+}
+
+const FROM_BASE: &str = "base.stream, base.as_of AS version, base.type, base.place, base.id, base.account, base.region, \
+    base.seen, encode(base.hash, 'hex') AS hash, base.after AS properties";
+
+const FROM_BOTH: &str = "coalesce(latest.stream, base.stream) AS stream, coalesce(latest.as_of, base.as_of) AS version, \
+    coalesce(latest.type, base.type) AS type, coalesce(latest.place, base.place) AS place, coalesce(latest.id, base.id) AS id, \
+    coalesce(latest.account, base.account) AS account, coalesce(latest.region, base.region) AS region, \
+    coalesce(latest.tail['seen'], base.seen) AS seen, \
+    encode(CASE WHEN latest.id IS NULL THEN base.hash ELSE latest.tail['hash'] END, 'hex') AS hash, \
+    coalesce(latest.after, base.after) AS properties";
+
+/// The last thing that was told of each resource since the full image. Rows of op `seen` and `unseen` have no image.
+const LATEST: &str = "SELECT stream, type, place, id, account, region, as_of, \
+    last_value(named_struct('op', op, 'hash', hash, 'seen', seen) ORDER BY version) AS tail, \
+    last_value(after ORDER BY version) FILTER (WHERE after IS NOT NULL) AS after, \
+    max(observed_at) FILTER (WHERE op IN ('add', 'change')) AS changed_at \
+    FROM delta GROUP BY stream, type, place, id, account, region, as_of";
+
+/// When each resource last became what it was in the full image, or the first time that is known.
+const TOLD: &str = "SELECT stream, type, place, id, max(observed_at) AS at FROM earlier \
+    WHERE op IN ('add', 'change', 'base') GROUP BY stream, type, place, id";
+
+const STILL_THERE: &str = "WHERE latest.tail['op'] IS DISTINCT FROM 'remove'";
+
+/// Two tables that tell of one resource.
+const SAME_KEY: fn(&str, &str) -> String = |a, b| {
+    let same = |column: &str| format!("{a}.{column} = {b}.{column}");
+    ["stream", "type", "place", "id"].map(same).join(" AND ")
+};
+
+/// The filter of a query, of columns that have no table yet.
+fn unqualified(filter: Expr) -> Result<Expr> {
+    let strip = |expr: Expr| match expr {
+        Expr::Column(column) => Ok(Transformed::yes(Expr::Column(Column::new_unqualified(column.name)))),
+        other => Ok(Transformed::no(other)),
+    };
+    filter.transform(strip).map(|done| done.data)
+}
+
+fn is_of_key(filter: &Expr) -> bool {
+    filter.column_refs().iter().all(|column| KEY.contains(&column.name()))
+}
+
+#[async_trait]
+impl TableProvider for ResourcesTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::new(Self::columns())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| match is_of_key(filter) {
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let state = state.as_any().downcast_ref::<SessionState>().ok_or_else(|| {
+            DataFusionError::Internal("resources can only be planned by a session of DataFusion's own".into())
+        })?;
+        // The same functions and limits, and tables that nobody else sees.
+        let inner = SessionStateBuilder::new_from_existing(state.clone())
+            .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
+            .build();
+        let inner = SessionContext::new_with_state(inner);
+        let filters = filters.iter().filter(|filter| is_of_key(filter)).cloned().map(unqualified);
+        let filter = conjunction(filters.collect::<Result<Vec<Expr>>>()?);
+        for (name, files) in [("base", &self.bases), ("delta", &self.deltas), ("earlier", &self.earlier)] {
+            let mut rows = inner.read_table(Arc::new(HistoryTable::dated(&self.place, files.clone())))?;
+            if let Some(filter) = &filter {
+                rows = rows.filter(filter.clone())?;
+            }
+            inner.register_table(name, rows.into_view())?;
+        }
+        let schema = self.schema();
+        let schema = match projection {
+            Some(columns) => schema.project(columns)?,
+            None => schema.as_ref().clone(),
+        };
+        let answer = inner.sql(&self.sql(&schema)).await?.limit(0, limit)?;
+        answer.create_physical_plan().await
+    }
+}

@@ -1,0 +1,205 @@
+//! A Ballista cluster of real processes, a scheduler and two executors, asked the same as this machine.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::support::{Ran, Sandbox, ran};
+
+/// Ends what it started, whatever happens to the test.
+struct Node(Child);
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Cluster {
+    address: String,
+    executors: Vec<Node>,
+    _scheduler: Node,
+}
+
+/// Starts a node and waits for the line by which it says that it is there.
+fn node(sandbox: &Sandbox, arguments: &[&str], begins: &str) -> (Node, String) {
+    let mut child = sandbox.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let stderr = child.stderr.take().unwrap();
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            let _ = tell.send(line);
+        }
+    });
+    let node = Node(child);
+    loop {
+        let line = told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no `{begins}`"));
+        if line.starts_with(begins) {
+            return (node, line);
+        }
+    }
+}
+
+impl Cluster {
+    fn start(sandbox: &Sandbox) -> Self {
+        let (scheduler, line) = node(sandbox, &["engine", "scheduler", "--bind", "127.0.0.1:0"], "scheduler:");
+        let address = line.rsplit(' ').next().unwrap().to_owned();
+        let executor = |_| {
+            let arguments = ["engine", "executor", "--scheduler", &address, "--tasks", "2"];
+            node(sandbox, &arguments, "executor:").0
+        };
+        let executors = (0..2).map(executor).collect();
+        Self { address, executors, _scheduler: scheduler }
+    }
+
+    fn run(&self, sandbox: &Sandbox, arguments: &[&str]) -> Ran {
+        sandbox.run(arguments.iter().copied().chain(["--engine", self.address.as_str()]))
+    }
+}
+
+/// Things of an estate at a version, a line for each: some change, some go, some come, some go back and forth.
+fn estate(version: u32, count: u32) -> String {
+    let header = json!({
+        "schema": "driftline.observation/v1", "source": "estate", "takenAt": format!("2026-06-01T{version:02}:00:00Z"),
+        "coverage": "complete",
+    });
+    let mut text = format!("{header}\n");
+    for thing in 0..count {
+        let mark = (thing * 7919 + version * 104_729) % 1000;
+        // One in fifty is away now and then; one in a hundred changes; a few swing between two forms.
+        if thing % 50 == 0 && (thing / 50 + version).is_multiple_of(3) {
+            continue;
+        }
+        let size = if mark < 10 { version } else { 0 };
+        let swing = thing.is_multiple_of(400) && version % 2 == 1;
+        let list = if thing.is_multiple_of(97) { json!([version % 4, 1, 2]) } else { json!([1, 2]) };
+        let one = json!({
+            "canonicalId": format!("thing-{thing:06}"), "resourceType": format!("Kind::{}", thing % 7),
+            "account": format!("{:012}", thing % 5), "region": "eu-west-1",
+            "snapshot": {"size": size, "swing": swing, "list": list, "text": "x".repeat((thing % 40) as usize)},
+        });
+        writeln!(text, "{one}").unwrap();
+    }
+    text
+}
+
+fn compared(sandbox: &Sandbox, cluster: &Cluster, more: &[&str]) -> String {
+    let arguments = [&["drift", "--exit-zero", "-o", "json"], more].concat();
+    let (here, there) = (sandbox.run(&arguments).succeeded(), cluster.run(sandbox, &arguments).succeeded());
+    // When it was computed is the one thing that differs.
+    let stripped = |ran: &Ran| {
+        let text = &ran.out;
+        let (before, rest) = text.split_once("\"computedAt\":\"").unwrap();
+        format!("{before}{}", rest.split_once('"').unwrap().1)
+    };
+    assert_eq!(stripped(&there), stripped(&here), "{more:?}");
+    assert_eq!(there.err, here.err);
+    stripped(&here)
+}
+
+const QUESTIONS: [&str; 8] = [
+    "SELECT op, count(*) AS n FROM history GROUP BY op ORDER BY op",
+    "SELECT type, count(*) AS n, count(DISTINCT id) AS ids FROM resources GROUP BY type ORDER BY type",
+    "SELECT stream, version, type, place, id, seen, hash, properties, changed_at FROM resources ORDER BY stream, type, place, id",
+    "SELECT version, op, count(*) AS n, min(observed_at) AS at FROM changes GROUP BY version, op ORDER BY version, op",
+    "SELECT type, place, id, stream, status, kind, changes FROM findings ORDER BY type, place, id, stream",
+    "SELECT stream, version, resources, digest FROM versions ORDER BY stream, version",
+    "SELECT c.id, differences(c.before, c.after) AS told FROM changes c JOIN resources r ON r.stream = c.stream AND r.type = c.type \
+     AND r.place = c.place AND r.id = c.id WHERE c.op = 'change' ORDER BY c.stream, c.version, c.type, c.place, c.id LIMIT 50",
+    "SELECT tag(properties, 'team') AS team, json_get_int(properties, 'ingressRuleCount') AS rules, id FROM resources \
+     WHERE type = 'AWS::EC2::SecurityGroup' ORDER BY id",
+];
+
+#[test]
+fn a_cluster_answers_as_this_machine_does() {
+    let sandbox = Sandbox::with_demo();
+    let cluster = Cluster::start(&sandbox);
+    compared(&sandbox, &cluster, &[]);
+    compared(&sandbox, &cluster, &["--all"]);
+    compared(&sandbox, &cluster, &["--between", "v3", "v1"]);
+    for sql in QUESTIONS {
+        let here = sandbox.run(["query", "-o", "csv", sql]).succeeded();
+        let there = cluster.run(&sandbox, &["query", "-o", "csv", sql]).succeeded();
+        assert_eq!(there.out, here.out, "{sql}");
+    }
+    for name in ["drift-by-tag", "flapping", "mean-time-in-drift", "topology-degrees", "account-comparison"] {
+        let arguments = ["query", "-o", "csv", name, "--param"];
+        let here = sandbox.run(["query", "-o", "csv", name]).succeeded();
+        let there = cluster.run(&sandbox, &arguments[..4]).succeeded();
+        if name != "mean-time-in-drift" {
+            assert_eq!(there.out, here.out, "{name}");
+        }
+    }
+    // What is refused here is refused there.
+    cluster.run(&sandbox, &["query", "SELECT * FROM resource"]).refused(&["no view `resource`"]);
+    cluster.run(&sandbox, &["query", "COPY (SELECT 1) TO '/tmp/x.csv'"]).refused(&["only questions can be asked"]);
+}
+
+#[test]
+fn drift_of_a_larger_estate_is_the_same_byte_for_byte_even_when_an_executor_dies() {
+    let sandbox = Sandbox::new();
+    for version in 0..8 {
+        sandbox.feed(estate(version, 20_000).as_bytes(), ["observe", "file", "-"]).succeeded();
+        if version == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    let mut cluster = Cluster::start(&sandbox);
+    let whole = compared(&sandbox, &cluster, &[]);
+    let whole: Json = serde_json::from_str(&whole).unwrap();
+    assert!(whole["summary"]["drifted"].as_u64().unwrap() > 300, "{}", whole["summary"]);
+    compared(&sandbox, &cluster, &["--between", "v2", "v7"]);
+    compared(&sandbox, &cluster, &["--between", "v7", "v3"]);
+    let here = sandbox.run(["drift", "--exit-zero", "-o", "ndjson"]).succeeded();
+    // One of the two is killed while the cluster is at work. The answer is whole, or there is none.
+    let mut asking = sandbox.command(["drift", "--exit-zero", "-o", "ndjson", "--engine", &cluster.address]);
+    let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(cluster.executors.pop());
+    let answer = ran(&asking.wait_with_output().unwrap());
+    match answer.code {
+        0 => assert_eq!(without_time(&answer.out), without_time(&here.out)),
+        _ => drop(answer.refused(&["the cluster at"])),
+    }
+    // With the one that is left, sooner or later, everything is there again.
+    let mut last = None;
+    for _ in 0..30 {
+        let answer = cluster.run(&sandbox, &["drift", "--exit-zero", "-o", "ndjson"]);
+        if answer.code == 0 {
+            last = Some(answer);
+            break;
+        }
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    let last = last.expect("one executor is enough");
+    assert_eq!(without_time(&last.out), without_time(&here.out));
+}
+
+fn without_time(lines: &str) -> String {
+    let strip = |line: &str| match line.split_once("\"computedAt\":\"") {
+        Some((before, rest)) => format!("{before}{}", rest.split_once('"').map_or("", |(_, rest)| rest)),
+        None => line.to_owned(),
+    };
+    lines.lines().map(strip).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_cluster_that_is_away_is_said_to_be_and_so_is_one_without_executors() {
+    let sandbox = Sandbox::with_demo();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let away = format!("ballista://{free}");
+    sandbox.run(["query", "SELECT 1", "--engine", &away]).refused(&["cannot be reached", "driftline engine scheduler"]);
+    sandbox.run(["drift", "--engine", &away]).refused(&["cannot be reached", "without --engine"]);
+    sandbox.run(["engine", "executor", "--scheduler", &away]).refused(&["cannot be reached"]);
+    sandbox.run(["query", "SELECT 1", "--engine", "spark://x"]).refused(&["not an engine", "ballista://host:50050"]);
+    let (_scheduler, line) = node(&sandbox, &["engine", "scheduler", "--bind", "127.0.0.1:0"], "scheduler:");
+    let address = line.rsplit(' ').next().unwrap();
+    sandbox
+        .run(["query", "SELECT count(*) FROM history", "--engine", address, "--timeout", "5s"])
+        .refused(&["not done within 5 s"]);
+}

@@ -1,0 +1,160 @@
+//! `query`: what can be asked, in which forms, and what is refused.
+
+#[cfg(feature = "sql")]
+use serde_json::json;
+
+#[cfg(not(feature = "sql"))]
+use crate::support::Sandbox;
+#[cfg(feature = "sql")]
+use crate::support::{Sandbox, thing};
+
+#[cfg(not(feature = "sql"))]
+#[test]
+fn a_build_without_sql_says_how_to_get_it() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["query", "SELECT 1"]).refused(&["built without SQL", "--features sql", "docs/store.md"]);
+    sandbox.run(["engine", "scheduler"]).refused(&["built without Ballista", "--features ballista"]);
+    sandbox.run(["drift", "--engine", "ballista://127.0.0.1:1"]).refused(&[]);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn findings_are_what_drift_says() {
+    let sandbox = Sandbox::with_demo();
+    let drift = sandbox.drift([]);
+    let rows = sandbox.json([
+        "query",
+        "SELECT type, place, id, stream, status, kind, severity, since, changes, reason FROM findings \
+         WHERE status <> 'in_sync' OR kind = 'resolved' ORDER BY type, place, id, stream",
+    ]);
+    let rows = rows["rows"].as_array().unwrap();
+    let said = drift["resources"].as_array().unwrap();
+    assert_eq!(rows.len(), said.len());
+    assert!(rows.len() > 100, "{}", rows.len());
+    let mut said: Vec<_> = said.iter().collect();
+    let text = |one: &serde_json::Value, name: &str| one[name].as_str().unwrap_or_default().to_owned();
+    said.sort_by_key(|one| {
+        (text(one, "resourceType"), text(one, "place"), text(one, "canonicalId"), text(one, "source"))
+    });
+    for (row, said) in rows.iter().zip(said) {
+        for (column, member) in [
+            ("type", "resourceType"),
+            ("place", "place"),
+            ("id", "canonicalId"),
+            ("stream", "source"),
+            ("status", "status"),
+            ("kind", "kind"),
+            ("severity", "severity"),
+            ("reason", "reason"),
+        ] {
+            assert_eq!(row[column], said[member], "{column} of {row}");
+        }
+        assert_eq!(row["since"].is_null(), said["firstSeen"].is_null(), "{row}");
+        let changes: serde_json::Value = serde_json::from_str(row["changes"].as_str().unwrap()).unwrap();
+        let paths = |list: &serde_json::Value| -> Vec<serde_json::Value> {
+            list.as_array().unwrap().iter().map(|change| change["path"].clone()).collect()
+        };
+        assert_eq!(paths(&changes), paths(&said["changes"]), "{row}");
+    }
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn every_form_is_there_and_others_are_refused_before_anything_is_asked() {
+    let sandbox = Sandbox::with_demo();
+    let sql = "SELECT type, count(*) AS n FROM resources WHERE stream = 'dns/demo' GROUP BY type ORDER BY n DESC";
+    let table = sandbox.run(["query", sql]).succeeded();
+    assert_eq!(table.out.lines().next().unwrap(), "type                      n");
+    assert!(table.out.contains("AWS::Route53::RecordSet   108"), "{}", table.out);
+    assert_eq!(table.err, "");
+    let csv = sandbox.run(["query", sql, "-o", "csv"]).succeeded();
+    assert!(csv.out.starts_with("type,n\nAWS::Route53::RecordSet,108\n"), "{}", csv.out);
+    let json = sandbox.json(["query", sql]);
+    assert_eq!(json["rows"][0], json!({"type": "AWS::Route53::RecordSet", "n": 108}));
+    let lines = sandbox.run(["query", sql, "-o", "ndjson"]).succeeded();
+    assert_eq!(lines.out.lines().next().unwrap(), r#"{"type":"AWS::Route53::RecordSet","n":108}"#);
+    let markdown = sandbox.run(["query", sql, "-o", "markdown"]).succeeded();
+    assert!(markdown.out.starts_with("| type | n |\n|---|---|\n"), "{}", markdown.out);
+    sandbox.run(["query", sql, "-o", "csv=a.csv", "-o", "parquet=a.parquet"]).succeeded();
+    assert!(std::fs::read(sandbox.path("a.parquet")).unwrap().starts_with(b"PAR1"));
+    assert_eq!(std::fs::read_to_string(sandbox.path("a.csv")).unwrap(), csv.out);
+    sandbox.run(["query", sql, "-o", "parquet"]).refused(&["not for a terminal", "-o parquet=FILE"]);
+    sandbox.run(["query", "SELECT broken", "-o", "sarif"]).refused(&["no sarif output", "it has table, json"]);
+    sandbox.run(["log", "-o", "csv"]).refused(&["no csv output"]);
+    let none = sandbox.run(["query", "SELECT id FROM changes WHERE op = 'none'"]).succeeded();
+    assert_eq!((none.out.as_str(), none.err.as_str()), ("id\n", "no rows\n"));
+    sandbox
+        .run(["query", "SELECT a.id, b.id FROM resources a JOIN resources b ON a.id = b.id", "-o", "json"])
+        .refused(&["two columns of the answer are called `id`", "AS other_id"]);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn sql_comes_as_an_argument_from_a_file_or_from_standard_input() {
+    let sandbox = Sandbox::with_demo();
+    let sql = "-- param n: number = 2 | how many\nSELECT $n * 21 AS answer, $name AS name";
+    let file = sandbox.write("q.sql", sql);
+    for ran in [
+        sandbox.run(["query", "-o", "csv", "-f", file.to_str().unwrap(), "--param", "name=it's"]),
+        sandbox.feed(sql.as_bytes(), ["query", "-o", "csv", "-f", "-", "--param", "name=it's"]),
+        sandbox.feed(sql.as_bytes(), ["query", "-o", "csv", "-", "--param", "name=it's"]),
+        sandbox.run(["query", "-o", "csv", sql, "--param", "name=it's"]),
+    ] {
+        assert_eq!(ran.succeeded().out, "answer,name\n42,it's\n");
+    }
+    sandbox.run(["query", "-f", "missing.sql"]).refused(&["cannot read `missing.sql`"]);
+    sandbox.run(["query", ""]).refused(&["the query is empty"]);
+    sandbox.run(["query", sql]).refused(&["needs a value for `name`", "--param name=VALUE"]);
+    sandbox.run(["query", "SELECT 1", "--param", "x"]).refused(&["`x` is not a parameter", "--param days=30"]);
+    sandbox.run(["query", "flaping"]).refused(&["no query `flaping`", "did you mean `flapping`?", "--list"]);
+    sandbox.run(["query", "SELECT 1", "--memory", "1k"]).refused(&["too little", "16MiB"]);
+    sandbox.run(["query", "SELECT 1", "--timeout", "soon"]).refused(&["--timeout", "not a length of time"]);
+    sandbox.run(["query", "SELECT * FROM resource"]).refused(&[
+        "no view `resource`",
+        "did you mean `resources`?",
+        "the views are",
+    ]);
+    sandbox.run(["query", "DROP TABLE history"]).refused(&["only questions can be asked"]);
+    Sandbox::new().run(["query", "SELECT 1"]).refused(&["there is no store"]);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn secrets_stay_sealed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("driftline.toml", "[[seal]]\ntype = \"Thing\"\npath = \"/password\"\n");
+    sandbox.observe_things(0, &[thing("a", json!({"password": "hunter2", "size": 1}))]);
+    sandbox.observe_things(1, &[thing("a", json!({"password": "hunter3", "size": 1}))]);
+    for sql in ["SELECT * FROM history", "SELECT * FROM changes", "SELECT * FROM resources"] {
+        let ran = sandbox.run(["query", "-o", "csv", sql]).succeeded();
+        assert!(ran.out.contains("$sealed") && !ran.out.contains("hunter"), "{}", ran.out);
+    }
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_query_that_takes_too_long_ends_and_leaves_nothing() {
+    let sandbox = Sandbox::with_demo();
+    let long =
+        "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b WHERE a.value < b.value";
+    let folder = sandbox.path("tmp");
+    std::fs::create_dir(&folder).unwrap();
+    let ran = sandbox.run_with(&[("TMPDIR", folder.to_str().unwrap())], ["query", long, "--timeout", "1s"]);
+    ran.refused(&["not done within 1 s", "--timeout"]);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    let mut child = sandbox
+        .command(["query", long])
+        .env("TMPDIR", &folder)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while std::fs::read_dir(&folder).unwrap().count() == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    crate::support::ran(&child.wait_with_output().unwrap()).exited(130);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "what was put aside is gone");
+}
