@@ -542,7 +542,7 @@ pub(crate) struct DriftArgs {
         value_enum,
         value_name = "ENGINE",
         env = "DRIFTLINE_PRINT_SQL",
-        conflicts_with_all = ["across", "filter", "all", "strict"]
+        conflicts_with_all = ["across", "engine", "filter", "all", "strict"]
     )]
     pub print_sql: Option<Dialect>,
     /// Let a Ballista cluster find what changed: ballista://host:port of its scheduler. The answer is the same.
