@@ -13,7 +13,7 @@ fn arn(name: &str) -> String {
     format!("arn:aws:lambda:us-east-1:123456789012:function:{name}")
 }
 
-fn event(number: u32, minute: u32, name: &str, request: Json) -> Json {
+pub(crate) fn event(number: u32, minute: u32, name: &str, request: Json) -> Json {
     json!({
         "eventVersion": "1.11", "eventID": format!("00000000-0000-4000-8000-{number:012}"),
         "eventTime": crate::support::minute(minute), "eventName": name, "eventSource": "lambda.amazonaws.com",
@@ -24,7 +24,7 @@ fn event(number: u32, minute: u32, name: &str, request: Json) -> Json {
     })
 }
 
-fn file(events: &[Json]) -> String {
+pub(crate) fn file(events: &[Json]) -> String {
     json!({ "Records": events }).to_string()
 }
 

@@ -101,8 +101,9 @@ def rules(rng):
         ):
             if rng.random() < 0.25:
                 fields[name] = rng.choice(choices)
-        if kind in ("ignore", "volatile"):
-            fields.setdefault("type", rng.choice(["Thing", "AWS::*", "It's*"]))
+        # One that matches everything is refused.
+        if kind in ("ignore", "volatile") and fields.get("type", "*") == "*":
+            fields["type"] = rng.choice(["Thing", "AWS::*", "It's*"])
         extra = ""
         if kind == "default":
             extra = f"value = {json.dumps(rng.choice([0, 1, True, 'x', '']))}\n"
