@@ -165,7 +165,7 @@ fn query() -> Tool {
             properties, before, after, changes and excused are JSON texts: json_get_str(properties, 'vpcId'), \
             json_get_int, json_length, tag(properties, 'team'). Only reads, for 30 seconds at most. Example: SELECT type, \
             count(*) AS n FROM changes WHERE observed_at > now() - INTERVAL '7 days' GROUP BY type ORDER BY n DESC",
-        input: input(1, &[("sql", text("one SELECT; its own ORDER BY and LIMIT are best")), limit]),
+        input: input(1, &[("sql", text("one SELECT; its own ORDER BY and LIMIT are best")), ("limit", limit)]),
         output: output(
             2,
             &[

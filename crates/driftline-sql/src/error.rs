@@ -71,6 +71,14 @@ impl SqlError {
 
     /// The words of DataFusion in ours, as far as there are some.
     pub(crate) fn of(error: DataFusionError, limits: &Limits) -> Self {
+        // These come wrapped in errors of writers and threads, as text.
+        let text = error.to_string();
+        if text.contains("used disk space during the spilling process") {
+            return SqlError::Spill(limits.spill);
+        }
+        if text.contains("Resources exhausted") {
+            return SqlError::Memory(limits.memory);
+        }
         match root(error) {
             DataFusionError::External(cause) => match cause.downcast::<Told>() {
                 Ok(told) => SqlError::Query { message: told.message, hints: told.hints },
@@ -79,7 +87,6 @@ impl SqlError {
                     Err(cause) => query(chain(cause.as_ref())),
                 },
             },
-            DataFusionError::ResourcesExhausted(text) if text.contains("disk") => SqlError::Spill(limits.spill),
             DataFusionError::ResourcesExhausted(_) => SqlError::Memory(limits.memory),
             DataFusionError::SchemaError(error, _) => of_schema(*error),
             DataFusionError::Plan(text) => of_plan(&text),
@@ -87,6 +94,9 @@ impl SqlError {
             // What a damaged or missing file of the store is told as.
             DataFusionError::ObjectStore(error) => query(chain(error.as_ref())),
             DataFusionError::ParquetError(error) => query(chain(error.as_ref())),
+            DataFusionError::NotImplemented(text) if text.starts_with("Unsupported SQL statement: ") => {
+                SqlError::NotAQuestion { what: text.replacen("Unsupported SQL statement: ", "", 1) }
+            }
             DataFusionError::NotImplemented(text) => query(format!("not possible here: {text}")),
             other => query(other.strip_backtrace()),
         }

@@ -73,8 +73,8 @@ impl ScalarUDFImpl for Differences {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8View)
+    fn return_type(&self, texts: &[DataType]) -> Result<DataType> {
+        Ok(texts.first().cloned().unwrap_or(DataType::Utf8View))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -92,7 +92,7 @@ impl ScalarUDFImpl for Differences {
                 Part::Arrays => out.append_option(arrays),
             }
         }
-        Ok(ColumnarValue::Array(Arc::new(out.finish())))
+        Ok(ColumnarValue::Array(cast(&out.finish(), args.return_type())?))
     }
 }
 
@@ -131,8 +131,8 @@ impl ScalarUDFImpl for Tag {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8View)
+    fn return_type(&self, texts: &[DataType]) -> Result<DataType> {
+        Ok(texts.first().cloned().unwrap_or(DataType::Utf8View))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -144,7 +144,7 @@ impl ScalarUDFImpl for Tag {
             let read = given.then(|| serde_json::from_str(properties.value(row)).ok()).flatten();
             out.append_option(read.as_ref().and_then(|read| tag(read, names.value(row))));
         }
-        Ok(ColumnarValue::Array(Arc::new(out.finish())))
+        Ok(ColumnarValue::Array(cast(&out.finish(), args.return_type())?))
     }
 }
 

@@ -71,9 +71,35 @@ pub(crate) const AS_OF: &str = "as_of";
 
 const OPS_OF_CHANGES: [&str; 5] = ["add", "change", "remove", "seen", "unseen"];
 
-fn file_schema() -> Schema {
-    let text = |name: &str, null: bool| Field::new(name, DataType::Utf8View, null);
-    let hash = |name: &str| Field::new(name, DataType::BinaryView, true);
+/// How texts are held in memory. A view of a text is cheap to copy, but what is sent of it to another machine is
+/// everything that it looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Texts {
+    #[default]
+    Viewed,
+    /// For what goes from machine to machine.
+    Plain,
+}
+
+impl Texts {
+    pub(crate) fn of_text(self) -> DataType {
+        match self {
+            Texts::Viewed => DataType::Utf8View,
+            Texts::Plain => DataType::Utf8,
+        }
+    }
+
+    fn of_bytes(self) -> DataType {
+        match self {
+            Texts::Viewed => DataType::BinaryView,
+            Texts::Plain => DataType::Binary,
+        }
+    }
+}
+
+fn file_schema(texts: Texts) -> Schema {
+    let text = |name: &str, null: bool| Field::new(name, texts.of_text(), null);
+    let hash = |name: &str| Field::new(name, texts.of_bytes(), true);
     Schema::new(vec![
         text("stream", false),
         Field::new("version", DataType::Int64, false),
@@ -101,21 +127,22 @@ pub(crate) struct HistoryTable {
     place: String,
     files: Vec<DataFile>,
     dated: bool,
+    texts: Texts,
 }
 
 impl HistoryTable {
-    pub(crate) fn new(place: &str, files: Vec<DataFile>) -> Self {
-        Self { place: place.to_owned(), files, dated: false }
+    pub(crate) fn new(place: &str, files: Vec<DataFile>, texts: Texts) -> Self {
+        Self { place: place.to_owned(), files, dated: false, texts }
     }
 
     /// The same with the version that each file is read for.
-    pub(crate) fn dated(place: &str, files: Vec<DataFile>) -> Self {
-        Self { place: place.to_owned(), files, dated: true }
+    pub(crate) fn dated(place: &str, files: Vec<DataFile>, texts: Texts) -> Self {
+        Self { place: place.to_owned(), files, dated: true, texts }
     }
 
     fn table_schema(&self) -> TableSchema {
         let beside = self.dated.then(|| Arc::new(Field::new(AS_OF, DataType::Int64, false)));
-        TableSchema::builder(Arc::new(file_schema()))
+        TableSchema::builder(Arc::new(file_schema(self.texts)))
             .with_table_partition_cols(beside.into_iter().collect::<Vec<_>>())
             .build()
     }
@@ -129,7 +156,7 @@ impl HistoryTable {
         let kept = PruningPredicateBuilder::new()
             .with_file_schema(schema)
             .try_build(filter.clone())?
-            .prune(&Facts(&self.files))?;
+            .prune(&Facts { files: &self.files, texts: self.texts })?;
         let files = self.files.iter().zip(kept).filter(|(_, kept)| *kept).map(|(file, _)| file.clone()).collect();
         Ok((files, Some(filter)))
     }
@@ -190,15 +217,21 @@ impl TableProvider for HistoryTable {
 }
 
 /// What is known of each file without opening it.
-struct Facts<'a>(&'a [DataFile]);
+struct Facts<'a> {
+    files: &'a [DataFile],
+    texts: Texts,
+}
 
 impl Facts<'_> {
     fn each(&self, value: impl Fn(&DataFile) -> ScalarValue) -> Option<ArrayRef> {
-        ScalarValue::iter_to_array(self.0.iter().map(value)).ok()
+        ScalarValue::iter_to_array(self.files.iter().map(value)).ok()
     }
 
     fn bound(&self, column: &Column, of_changes: &str) -> Option<ArrayRef> {
-        let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
+        let text = |text: &str| match self.texts {
+            Texts::Viewed => ScalarValue::Utf8View(Some(text.to_owned())),
+            Texts::Plain => ScalarValue::Utf8(Some(text.to_owned())),
+        };
         let number = |number: u64| ScalarValue::Int64(i64::try_from(number).ok());
         match column.name() {
             "stream" => self.each(|file| text(&file.stream)),
@@ -223,16 +256,16 @@ impl PruningStatistics for Facts<'_> {
     }
 
     fn num_containers(&self) -> usize {
-        self.0.len()
+        self.files.len()
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let never = matches!(column.name(), "stream" | "version" | "observed_at" | "op" | AS_OF);
-        never.then(|| Arc::new(UInt64Array::from(vec![0; self.0.len()])) as ArrayRef)
+        never.then(|| Arc::new(UInt64Array::from(vec![0; self.files.len()])) as ArrayRef)
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
-        Some(Arc::new(UInt64Array::from(self.0.iter().map(|file| file.rows).collect::<Vec<_>>())))
+        Some(Arc::new(UInt64Array::from(self.files.iter().map(|file| file.rows).collect::<Vec<_>>())))
     }
 
     fn contained(&self, column: &Column, values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
@@ -247,6 +280,6 @@ impl PruningStatistics for Facts<'_> {
             false if OPS_OF_CHANGES.iter().any(|op| asked.contains(op)) => None,
             false => Some(false),
         };
-        Some(self.0.iter().map(told).collect())
+        Some(self.files.iter().map(told).collect())
     }
 }

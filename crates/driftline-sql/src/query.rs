@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::answer::Answer;
 use crate::error::SqlError;
 use crate::functions;
+use crate::history::Texts;
 use crate::objects::{Opener, Stores};
 use crate::views::{self, Asked};
 
@@ -56,6 +57,17 @@ pub enum Engine {
     Ballista(String),
 }
 
+impl Engine {
+    /// How texts are held there.
+    fn texts(&self) -> Texts {
+        match self {
+            Engine::Here => Texts::Viewed,
+            #[cfg(feature = "ballista")]
+            Engine::Ballista(_) => Texts::Plain,
+        }
+    }
+}
+
 /// Names of catalog and schema, as `information_schema` shows them.
 pub(crate) const CATALOG: &str = "driftline";
 pub(crate) const SCHEMA: &str = "store";
@@ -63,6 +75,8 @@ pub(crate) const SCHEMA: &str = "store";
 pub(crate) fn config() -> SessionConfig {
     let mut config =
         SessionConfig::new().with_information_schema(true).with_default_catalog_and_schema(CATALOG, SCHEMA);
+    // Times are UTC, in and out.
+    config.options_mut().execution.time_zone = Some("UTC".into());
     // Our files are read whole or by row group; their footers are small.
     config.options_mut().execution.parquet.metadata_size_hint = Some(64 * 1024);
     config
@@ -102,8 +116,8 @@ pub fn ask(
     limits: &Limits,
     stop: &Stop,
 ) -> Result<Answer, SqlError> {
-    let asked = asked.clone();
-    run_on(open, sql, engine, limits, stop, move |context| views::register(context, &asked))
+    let (asked, texts) = (asked.clone(), engine.texts());
+    run_on(open, sql, engine, limits, stop, move |context| views::register(context, &asked, texts))
 }
 
 /// Asks one question of whatever tables are given, within limits.

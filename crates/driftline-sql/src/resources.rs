@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{MemoryCatalogProviderList, Session, TableProvider};
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
+    Session, TableProvider,
+};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DataFusionError};
 use datafusion::error::Result;
@@ -13,12 +16,13 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::prelude::SessionContext;
 use driftline_core::StreamId;
 use driftline_store::{Catalog, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::history::{DataFile, HistoryTable, timestamp};
+use crate::history::{DataFile, HistoryTable, Texts, timestamp};
 
 /// Columns by which rows are left out before anything is put together: the same in every row of a resource.
 const KEY: [&str; 6] = ["stream", "type", "place", "id", "account", "region"];
@@ -33,11 +37,17 @@ pub(crate) struct ResourcesTable {
     deltas: Vec<DataFile>,
     /// What happened before that full image, for when something last changed.
     earlier: Vec<DataFile>,
+    texts: Texts,
 }
 
 impl ResourcesTable {
-    pub(crate) fn new(place: &str, catalog: &Catalog, versions: &[(StreamId, u64)]) -> Result<Self, StoreError> {
-        let mut table = Self { place: place.to_owned(), ..Self::default() };
+    pub(crate) fn new(
+        place: &str,
+        catalog: &Catalog,
+        versions: &[(StreamId, u64)],
+        texts: Texts,
+    ) -> Result<Self, StoreError> {
+        let mut table = Self { place: place.to_owned(), texts, ..Self::default() };
         for (id, number) in versions {
             let stream = catalog.stream(id)?;
             let (start, base, changes) = stream.chain(*number).ok_or_else(|| StoreError::Damaged {
@@ -57,8 +67,8 @@ impl ResourcesTable {
         Ok(table)
     }
 
-    fn columns() -> Schema {
-        let text = |name: &str, null: bool| Field::new(name, DataType::Utf8View, null);
+    fn columns(texts: Texts) -> Schema {
+        let text = |name: &str, null: bool| Field::new(name, texts.of_text(), null);
         Schema::new(vec![
             text("stream", true),
             Field::new("version", DataType::Int64, true),
@@ -131,6 +141,17 @@ const SAME_KEY: fn(&str, &str) -> String = |a, b| {
     ["stream", "type", "place", "id"].map(same).join(" AND ")
 };
 
+/// A session with the same functions and limits, and with tables that nobody else sees.
+fn apart(state: &SessionState) -> Result<SessionContext> {
+    let names = &state.config_options().catalog;
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema(&names.default_schema, Arc::new(MemorySchemaProvider::new()))?;
+    let catalogs = MemoryCatalogProviderList::new();
+    catalogs.register_catalog(names.default_catalog.clone(), Arc::new(catalog));
+    let state = SessionStateBuilder::new_from_existing(state.clone()).with_catalog_list(Arc::new(catalogs)).build();
+    Ok(SessionContext::new_with_state(state))
+}
+
 /// The filter of a query, of columns that have no table yet.
 fn unqualified(filter: Expr) -> Result<Expr> {
     let strip = |expr: Expr| match expr {
@@ -147,7 +168,7 @@ fn is_of_key(filter: &Expr) -> bool {
 #[async_trait]
 impl TableProvider for ResourcesTable {
     fn schema(&self) -> SchemaRef {
-        Arc::new(Self::columns())
+        Arc::new(Self::columns(self.texts))
     }
 
     fn table_type(&self) -> TableType {
@@ -172,15 +193,11 @@ impl TableProvider for ResourcesTable {
         let state = state.as_any().downcast_ref::<SessionState>().ok_or_else(|| {
             DataFusionError::Internal("resources can only be planned by a session of DataFusion's own".into())
         })?;
-        // The same functions and limits, and tables that nobody else sees.
-        let inner = SessionStateBuilder::new_from_existing(state.clone())
-            .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
-            .build();
-        let inner = SessionContext::new_with_state(inner);
+        let inner = apart(state)?;
         let filters = filters.iter().filter(|filter| is_of_key(filter)).cloned().map(unqualified);
         let filter = conjunction(filters.collect::<Result<Vec<Expr>>>()?);
         for (name, files) in [("base", &self.bases), ("delta", &self.deltas), ("earlier", &self.earlier)] {
-            let mut rows = inner.read_table(Arc::new(HistoryTable::dated(&self.place, files.clone())))?;
+            let mut rows = inner.read_table(Arc::new(HistoryTable::dated(&self.place, files.clone(), self.texts)))?;
             if let Some(filter) = &filter {
                 rows = rows.filter(filter.clone())?;
             }
@@ -192,6 +209,11 @@ impl TableProvider for ResourcesTable {
             None => schema.as_ref().clone(),
         };
         let answer = inner.sql(&self.sql(&schema)).await?.limit(0, limit)?;
-        answer.create_physical_plan().await
+        let plan = answer.create_physical_plan().await?;
+        match schema.fields().is_empty() {
+            // Only how many there are is asked.
+            true => Ok(Arc::new(ProjectionExec::try_new(Vec::<ProjectionExpr>::new(), plan)?)),
+            false => Ok(plan),
+        }
     }
 }

@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use datafusion::arrow::array::{
     ArrayRef, Int64Builder, RecordBatch, StringViewArray, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
+#[cfg(feature = "ballista")]
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::memory::MemorySourceConfig;
@@ -16,7 +18,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use driftline_store::Catalog;
 use jiff::Timestamp;
 
-use crate::history::timestamp;
+use crate::history::{Texts, timestamp};
 
 /// What `drift` says of one resource, as a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,32 @@ impl std::fmt::Debug for MadeTable {
 impl MadeTable {
     pub(crate) fn new(name: &'static str, schema: Schema, make: Make) -> Self {
         Self { name, schema: Arc::new(schema), make, made: Arc::default(), room: Mutex::default() }
+    }
+
+    /// The same with texts as another machine can be sent them.
+    #[cfg(feature = "ballista")]
+    fn plain(self) -> Self {
+        let field = |field: &Arc<Field>| match field.data_type() {
+            DataType::Utf8View => Field::new(field.name(), DataType::Utf8, field.is_nullable()),
+            _ => field.as_ref().clone(),
+        };
+        let schema = Arc::new(Schema::new(self.schema.fields().iter().map(field).collect::<Vec<Field>>()));
+        let (make, to) = (self.make, schema.clone());
+        let make = move || {
+            let rows = make()?;
+            let columns = rows.columns().iter().zip(to.fields()).map(|(column, field)| cast(column, field.data_type()));
+            Ok(RecordBatch::try_new(to.clone(), columns.collect::<std::result::Result<_, _>>()?)?)
+        };
+        Self { schema, make: Arc::new(make), ..self }
+    }
+
+    /// As a session wants them.
+    pub(crate) fn with(self, texts: Texts) -> Self {
+        match texts {
+            #[cfg(feature = "ballista")]
+            Texts::Plain => self.plain(),
+            _ => self,
+        }
     }
 
     /// The rows, waited for.

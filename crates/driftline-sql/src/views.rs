@@ -13,7 +13,7 @@ use driftline_store::{Catalog, StoreError};
 use jiff::Timestamp;
 
 use crate::error::Told;
-use crate::history::{DataFile, HistoryTable};
+use crate::history::{DataFile, HistoryTable, Texts};
 use crate::resources::ResourcesTable;
 use crate::tables::{self, FindingRow};
 
@@ -63,20 +63,23 @@ fn files(catalog: &Catalog, events: bool, bases: bool) -> Vec<DataFile> {
     files
 }
 
-pub(crate) fn register(context: &SessionContext, asked: &Asked) -> Result<()> {
+pub(crate) fn register(context: &SessionContext, asked: &Asked, texts: Texts) -> Result<()> {
     let (place, catalog) = (&asked.place, &asked.catalog);
-    context.register_table("history", Arc::new(HistoryTable::new(place, files(catalog, true, true))))?;
-    let changed = context.read_table(Arc::new(HistoryTable::new(place, files(catalog, false, false))))?;
+    context.register_table("history", Arc::new(HistoryTable::new(place, files(catalog, true, true), texts)))?;
+    let changed = context.read_table(Arc::new(HistoryTable::new(place, files(catalog, false, false), texts)))?;
     context.register_table("changes", changes(changed)?.into_view())?;
     let newest = catalog.streams().filter_map(|(id, stream)| Some((id.clone(), stream.head()?.number)));
     let newest: Vec<(StreamId, u64)> = newest.collect();
-    context.register_table("resources", Arc::new(ResourcesTable::new(place, catalog, &newest).map_err(external)?))?;
-    context.register_udtf("resources_at", Arc::new(ResourcesAt(asked.clone())));
-    context.register_table("versions", Arc::new(tables::versions(catalog)))?;
-    context.register_table("baselines", Arc::new(tables::baselines(catalog)))?;
+    context.register_table(
+        "resources",
+        Arc::new(ResourcesTable::new(place, catalog, &newest, texts).map_err(external)?),
+    )?;
+    context.register_udtf("resources_at", Arc::new(ResourcesAt { asked: asked.clone(), texts }));
+    context.register_table("versions", Arc::new(tables::versions(catalog).with(texts)))?;
+    context.register_table("baselines", Arc::new(tables::baselines(catalog).with(texts)))?;
     let find = asked.find.clone();
     let find = move || find().map_err(|told| DataFusionError::External(Box::new(told)));
-    context.register_table("findings", Arc::new(tables::findings(Arc::new(find))))?;
+    context.register_table("findings", Arc::new(tables::findings(Arc::new(find)).with(texts)))?;
     Ok(())
 }
 
@@ -94,7 +97,10 @@ fn external(error: StoreError) -> DataFusionError {
 }
 
 #[derive(Debug)]
-struct ResourcesAt(Asked);
+struct ResourcesAt {
+    asked: Asked,
+    texts: Texts,
+}
 
 const USAGE: &str = "resources_at takes a time, as in resources_at('2026-06-29T10:00:00Z'), or a stream and its version, \
     as in resources_at('inventory/prod', 3)";
@@ -102,7 +108,7 @@ const USAGE: &str = "resources_at takes a time, as in resources_at('2026-06-29T1
 impl TableFunctionImpl for ResourcesAt {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let values = args.exprs().iter().map(|expr| constant(expr, args.session())).collect::<Result<Vec<_>>>()?;
-        let catalog = &self.0.catalog;
+        let catalog = &self.asked.catalog;
         let versions = match values.as_slice() {
             [time] => {
                 let time = self.time(time)?;
@@ -112,7 +118,7 @@ impl TableFunctionImpl for ResourcesAt {
             [stream, version] => vec![self.version(stream, version)?],
             _ => return Err(DataFusionError::Plan(USAGE.into())),
         };
-        Ok(Arc::new(ResourcesTable::new(&self.0.place, catalog, &versions).map_err(external)?))
+        Ok(Arc::new(ResourcesTable::new(&self.asked.place, catalog, &versions, self.texts).map_err(external)?))
     }
 }
 
@@ -133,7 +139,7 @@ impl ResourcesAt {
             }
             text => {
                 let text = text.try_as_str().flatten().ok_or_else(usage)?;
-                (self.0.moment)(text).map_err(|told| DataFusionError::External(Box::new(told)))
+                (self.asked.moment)(text).map_err(|told| DataFusionError::External(Box::new(told)))
             }
         }
     }
@@ -147,7 +153,7 @@ impl ResourcesAt {
         else {
             return Err(usage());
         };
-        let catalog = &self.0.catalog;
+        let catalog = &self.asked.catalog;
         if !catalog.streams().any(|(known, _)| *known == id) {
             let known: Vec<String> = catalog.streams().map(|(known, _)| known.to_string()).collect();
             return Err(DataFusionError::External(Box::new(crate::error::no_stream(

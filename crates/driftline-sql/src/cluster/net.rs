@@ -10,7 +10,7 @@ use driftline_store::net::{Known, NetRow};
 use driftline_store::{Catalog, StoreError};
 
 use crate::error::SqlError;
-use crate::history::{DataFile, HistoryTable};
+use crate::history::{DataFile, HistoryTable, Texts};
 use crate::objects::Opener;
 use crate::query::{Engine, Limits, Stop, run_on};
 
@@ -71,7 +71,7 @@ pub fn fold(
         return Ok(Vec::new());
     }
     let expected: u64 = files.iter().map(DataFile::rows).sum();
-    let table = HistoryTable::new(place, files);
+    let table = HistoryTable::new(place, files, Texts::Plain);
     let engine = Engine::Ballista(address.to_owned());
     let answer = run_on(open, FOLD, &engine, limits, &Stop::default(), move |context| {
         context.register_table("deltas", Arc::new(table)).map(drop)
@@ -97,7 +97,8 @@ pub fn fold(
 fn read(batch: &RecordBatch, rows: &mut Vec<NetRow>) -> Result<u64, StoreError> {
     let strange = |reason: &str| StoreError::Damaged { path: "the cluster's answer".into(), reason: reason.into() };
     let column = |name: &str| batch.column_by_name(name).ok_or_else(|| strange(&format!("it has no `{name}`")));
-    let text = |name: &str| column(name)?.as_string_view_opt().ok_or_else(|| strange(&format!("`{name}` is no text")));
+    let text =
+        |name: &str| column(name)?.as_string_opt::<i32>().ok_or_else(|| strange(&format!("`{name}` is no text")));
     let number = |name: &str| {
         column(name)?.as_primitive_opt::<Int64Type>().ok_or_else(|| strange(&format!("`{name}` is no number")))
     };
