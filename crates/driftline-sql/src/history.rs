@@ -1,6 +1,7 @@
 //! The rows of data files: the raw table that every view of history is made of.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,16 +26,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::objects;
 
-/// One file of rows of one version of one stream.
+/// One file of rows of one stream: of one version, or of several whose change files were packed into one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DataFile {
     path: String,
     size: u64,
+    /// How many of its rows are meant, and how many it has.
     rows: u64,
+    of: u64,
     stream: String,
     version: u64,
-    /// Microseconds since 1970, as the rows have it.
+    /// The last version that it has rows of.
+    last: u64,
+    /// Microseconds since 1970, as the rows have it; of the first version and of the last.
     observed_at: i64,
+    last_at: i64,
     /// A full image, and not what changed.
     base: bool,
     /// The version that is asked for, where an earlier file is a part of it.
@@ -47,9 +53,12 @@ impl DataFile {
             path: file.path.clone(),
             size: file.size,
             rows: file.rows,
+            of: file.part.map_or(file.rows, |part| part.of),
             stream: stream.to_string(),
             version: version.number,
+            last: version.number,
             observed_at: version.taken_at.as_microsecond(),
+            last_at: version.taken_at.as_microsecond(),
             base,
             as_of,
         }
@@ -59,6 +68,29 @@ impl DataFile {
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
+}
+
+/// Every file once, however many versions share it.
+fn gather(files: Vec<DataFile>) -> Vec<DataFile> {
+    let mut places: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    let mut gathered: Vec<DataFile> = Vec::with_capacity(files.len());
+    for file in files {
+        match places.entry((file.path.clone(), file.as_of)) {
+            Entry::Vacant(entry) => {
+                entry.insert(gathered.len());
+                gathered.push(file);
+            }
+            Entry::Occupied(entry) => {
+                let known = &mut gathered[*entry.get()];
+                known.rows += file.rows;
+                known.version = known.version.min(file.version);
+                known.last = known.last.max(file.last);
+                known.observed_at = known.observed_at.min(file.observed_at);
+                known.last_at = known.last_at.max(file.last_at);
+            }
+        }
+    }
+    gathered
 }
 
 /// A timestamp as files and views have it.
@@ -132,12 +164,17 @@ pub(crate) struct HistoryTable {
 
 impl HistoryTable {
     pub(crate) fn new(place: &str, files: Vec<DataFile>, texts: Texts) -> Self {
-        Self { place: place.to_owned(), files, dated: false, texts }
+        Self { place: place.to_owned(), files: gather(files), dated: false, texts }
     }
 
     /// The same with the version that each file is read for.
     pub(crate) fn dated(place: &str, files: Vec<DataFile>, texts: Texts) -> Self {
-        Self { place: place.to_owned(), files, dated: true, texts }
+        Self { place: place.to_owned(), files: gather(files), dated: true, texts }
+    }
+
+    /// Whether some file also has rows of versions that are not meant.
+    pub(crate) fn has_others(&self) -> bool {
+        self.files.iter().any(|file| file.rows != file.of)
     }
 
     fn table_schema(&self) -> TableSchema {
@@ -190,8 +227,8 @@ impl TableProvider for HistoryTable {
         let rows = usize::try_from(files.iter().map(|file| file.rows).sum::<u64>()).unwrap_or(usize::MAX);
         let mut statistics = Statistics::new_unknown(&self.schema());
         statistics.num_rows = match filter {
-            None => Precision::Exact(rows),
-            Some(_) => Precision::Inexact(rows),
+            None if files.iter().all(|file| file.rows == file.of) => Precision::Exact(rows),
+            _ => Precision::Inexact(rows),
         };
         if let Some(filter) = filter {
             source = source.with_predicate(filter);
@@ -216,6 +253,12 @@ impl TableProvider for HistoryTable {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Low,
+    High,
+}
+
 /// What is known of each file without opening it.
 struct Facts<'a> {
     files: &'a [DataFile],
@@ -227,7 +270,12 @@ impl Facts<'_> {
         ScalarValue::iter_to_array(self.files.iter().map(value)).ok()
     }
 
-    fn bound(&self, column: &Column, of_changes: &str) -> Option<ArrayRef> {
+    fn bound(&self, column: &Column, end: End) -> Option<ArrayRef> {
+        let of_changes = match end {
+            End::Low => OPS_OF_CHANGES[0],
+            End::High => OPS_OF_CHANGES[OPS_OF_CHANGES.len() - 1],
+        };
+        let of = |low, high| if end == End::Low { low } else { high };
         let text = |text: &str| match self.texts {
             Texts::Viewed => ScalarValue::Utf8View(Some(text.to_owned())),
             Texts::Plain => ScalarValue::Utf8(Some(text.to_owned())),
@@ -235,11 +283,12 @@ impl Facts<'_> {
         let number = |number: u64| ScalarValue::Int64(i64::try_from(number).ok());
         match column.name() {
             "stream" => self.each(|file| text(&file.stream)),
-            "version" => self.each(|file| number(file.version)),
+            "version" => self.each(|file| number(of(file.version, file.last))),
             AS_OF => self.each(|file| number(file.as_of)),
-            "observed_at" => {
-                self.each(|file| ScalarValue::TimestampMicrosecond(Some(file.observed_at), Some("UTC".into())))
-            }
+            "observed_at" => self.each(|file| {
+                let at = if end == End::Low { file.observed_at } else { file.last_at };
+                ScalarValue::TimestampMicrosecond(Some(at), Some("UTC".into()))
+            }),
             "op" => self.each(|file| text(if file.base { "base" } else { of_changes })),
             _ => None,
         }
@@ -248,11 +297,11 @@ impl Facts<'_> {
 
 impl PruningStatistics for Facts<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, OPS_OF_CHANGES[0])
+        self.bound(column, End::Low)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, OPS_OF_CHANGES[OPS_OF_CHANGES.len() - 1])
+        self.bound(column, End::High)
     }
 
     fn num_containers(&self) -> usize {

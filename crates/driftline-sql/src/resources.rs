@@ -17,12 +17,12 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionContext, col};
 use driftline_core::StreamId;
 use driftline_store::{Catalog, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::history::{DataFile, HistoryTable, Texts, timestamp};
+use crate::history::{AS_OF, DataFile, HistoryTable, Texts, timestamp};
 
 /// Columns by which rows are left out before anything is put together: the same in every row of a resource.
 const KEY: [&str; 6] = ["stream", "type", "place", "id", "account", "region"];
@@ -197,7 +197,14 @@ impl TableProvider for ResourcesTable {
         let filters = filters.iter().filter(|filter| is_of_key(filter)).cloned().map(unqualified);
         let filter = conjunction(filters.collect::<Result<Vec<Expr>>>()?);
         for (name, files) in [("base", &self.bases), ("delta", &self.deltas), ("earlier", &self.earlier)] {
-            let mut rows = inner.read_table(Arc::new(HistoryTable::dated(&self.place, files.clone(), self.texts)))?;
+            let table = HistoryTable::dated(&self.place, files.clone(), self.texts);
+            let has_others = table.has_others();
+            let mut rows = inner.read_table(Arc::new(table))?;
+            // A file that versions share may have later ones. Earlier ones than are meant lead to the same: what they
+            // tell last of a resource is what the full image has.
+            if has_others {
+                rows = rows.filter(col("version").lt_eq(col(AS_OF)))?;
+            }
             if let Some(filter) = &filter {
                 rows = rows.filter(filter.clone())?;
             }

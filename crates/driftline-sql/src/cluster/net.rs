@@ -21,7 +21,7 @@ const FOLD: &str = "
 WITH told AS (
     SELECT *, first_value(prev_hash) OVER (PARTITION BY type, place, id ORDER BY version) AS first_hash,
               first_value(prev_seen) OVER (PARTITION BY type, place, id ORDER BY version) AS first_seen
-    FROM deltas
+    FROM deltas WHERE version > {from} AND version <= {to}
 ),
 since AS (
     SELECT *, max(CASE WHEN (hash IS NULL AND first_hash IS NULL) OR (hash = first_hash AND seen = first_seen)
@@ -73,7 +73,9 @@ pub fn fold(
     let expected: u64 = files.iter().map(DataFile::rows).sum();
     let table = HistoryTable::new(place, files, Texts::Plain);
     let engine = Engine::Ballista(address.to_owned());
-    let answer = run_on(open, FOLD, &engine, limits, &Stop::default(), move |context| {
+    // A file that versions share may have rows of others.
+    let fold = FOLD.replace("{from}", &from.to_string()).replace("{to}", &to.to_string());
+    let answer = run_on(open, &fold, &engine, limits, &Stop::default(), move |context| {
         context.register_table("deltas", Arc::new(table)).map(drop)
     })?;
     let mut rows = Vec::with_capacity(answer.rows());

@@ -115,6 +115,12 @@ const QUESTIONS: [&str; 8] = [
      WHERE type = 'AWS::EC2::SecurityGroup' ORDER BY id",
 ];
 
+const PACKED: [&str; 3] = [
+    "SELECT version, op, count(*) AS n FROM history GROUP BY version, op ORDER BY version, op",
+    "SELECT id, hash, properties, changed_at FROM resources_at('test', 17) ORDER BY id",
+    "SELECT version, id, changes FROM changes WHERE version BETWEEN 12 AND 14 ORDER BY version, id",
+];
+
 #[test]
 fn a_cluster_answers_as_this_machine_does() {
     let sandbox = Sandbox::with_demo();
@@ -134,6 +140,16 @@ fn a_cluster_answers_as_this_machine_does() {
         if name != "mean-time-in-drift" {
             assert_eq!(there.out, here.out, "{name}");
         }
+    }
+    // Versions that share a file, of which some are asked for.
+    let packed = crate::engines::packed();
+    for points in [&[][..], &["--between", "v4", "v17"], &["--between", "v17", "v31"]] {
+        compared(&packed, &cluster, points);
+    }
+    for sql in PACKED {
+        let here = packed.run(["query", "-o", "csv", sql]).succeeded();
+        let there = cluster.run(&packed, &["query", "-o", "csv", sql]).succeeded();
+        assert_eq!(there.out, here.out, "{sql}");
     }
     // What is refused here is refused there.
     cluster.run(&sandbox, &["query", "SELECT * FROM resource"]).refused(&["no view `resource`"]);

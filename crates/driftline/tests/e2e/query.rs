@@ -158,3 +158,34 @@ fn a_query_that_takes_too_long_ends_and_leaves_nothing() {
     crate::support::ran(&child.wait_with_output().unwrap()).exited(130);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "what was put aside is gone");
 }
+
+#[cfg(feature = "sql")]
+#[test]
+fn packing_versions_changes_no_answer() {
+    let questions = [
+        "SELECT count(*) AS n FROM history",
+        "SELECT version, op, count(*) AS n FROM history GROUP BY version, op ORDER BY version, op",
+        "SELECT version, id, op, changes FROM changes ORDER BY version, id",
+        "SELECT version, id, op FROM changes WHERE version = 13 ORDER BY id",
+        "SELECT id, hash, seen, properties, changed_at FROM resources ORDER BY id",
+        "SELECT id, hash, seen, properties, changed_at FROM resources_at('test', 9) ORDER BY id",
+        "SELECT count(*) AS n FROM resources_at('test', 12)",
+        "SELECT id, status, changes FROM findings ORDER BY id",
+    ];
+    let sandbox = Sandbox::new();
+    for at in 0..20 {
+        let things: Vec<_> =
+            (0..6 + at % 3).map(|n| thing(&format!("t{n}"), json!({"n": n * (at / (n + 1))}))).collect();
+        sandbox.observe_things(at, &things);
+        if at == 4 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    let ask = |sql: &str| sandbox.json(["query", sql])["rows"].clone();
+    let before = questions.map(ask);
+    assert!(before.iter().all(|rows| !rows.as_array().unwrap().is_empty()), "{before:?}");
+    sandbox.run(["gc", "--keep", "10000d", "--grace", "0s"]).succeeded().prints(&["packed 19 files"]);
+    for (sql, before) in questions.iter().zip(before) {
+        assert_eq!(ask(sql), before, "{sql}");
+    }
+}
