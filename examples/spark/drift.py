@@ -62,6 +62,13 @@ def main():
     arguments.add_argument("--write")
     given = arguments.parse_args()
     spark = session()
+    try:
+        answer(spark, given)
+    finally:
+        spark.stop()
+
+
+def answer(spark, given):
     spark.sparkContext.setLogLevel("ERROR")
     open_store(spark, given.store)
     if given.statement is None and given.sql is None:
