@@ -17,7 +17,8 @@ use driftline_store::{Store, Tuning};
 use jiff::{SignedDuration, Timestamp};
 
 /// Does everything early, so that small stores use all of it.
-const EAGER: Tuning = Tuning { snapshot_every: 3, view_rows: 1, index_rows: 1, rebase_bytes: 0, rebase_versions: 4 };
+const EAGER: Tuning =
+    Tuning { snapshot_every: 3, view_rows: 1, index_rows: 1, rebase_bytes: 0, rebase_versions: 4, pack_files: 2 };
 
 fn moment(step: i64) -> Timestamp {
     "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(step)
