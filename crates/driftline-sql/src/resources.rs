@@ -89,57 +89,55 @@ impl ResourcesTable {
         let names: Vec<String> = schema.fields().iter().map(|field| format!("\"{}\"", field.name())).collect();
         let names = if names.is_empty() { "1".to_owned() } else { names.join(", ") };
         let dated = schema.field_with_name("changed_at").is_ok() && !self.earlier.is_empty();
-        let (base, key) = (FROM_BASE, SAME_KEY);
-        match (self.deltas.is_empty(), dated) {
-            (true, false) => format!("SELECT {names} FROM (SELECT {base}, base.observed_at AS changed_at FROM base)"),
-            (true, true) => format!(
-                "SELECT {names} FROM (SELECT {base}, coalesce(told.at, base.observed_at) AS changed_at \
-                 FROM base LEFT JOIN ({TOLD}) told ON {})",
-                key("base", "told")
+        let told = if dated { format!("LEFT JOIN ({TOLD}) ON {}", same_key("b", "t")) } else { String::new() };
+        let at = if dated { "t_at, " } else { "" };
+        match self.deltas.is_empty() {
+            true => format!(
+                "SELECT {names} FROM (SELECT {FROM_BASE}, coalesce({at}b_observed_at) AS changed_at FROM ({BASE}) {told})"
             ),
-            (false, false) => format!(
-                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(latest.changed_at, base.observed_at) AS changed_at \
-                 FROM base FULL JOIN ({LATEST}) latest ON {} {STILL_THERE})",
-                key("base", "latest")
-            ),
-            (false, true) => format!(
-                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(latest.changed_at, told.at, base.observed_at) AS changed_at \
-                 FROM base FULL JOIN ({LATEST}) latest ON {} LEFT JOIN ({TOLD}) told ON {} {STILL_THERE})",
-                key("base", "latest"),
-                key("base", "told")
+            false => format!(
+                "SELECT {names} FROM (SELECT {FROM_BOTH}, coalesce(l_changed_at, {at}b_observed_at) AS changed_at \
+                 FROM ({BASE}) FULL JOIN ({LATEST}) ON {} {told} WHERE l_tail['op'] IS DISTINCT FROM 'remove')",
+                same_key("b", "l")
             ),
         }
     }
 }
 
-const FROM_BASE: &str = "base.stream, base.as_of AS version, base.type, base.place, base.id, base.account, base.region, \
-    base.seen, encode(base.hash, 'hex') AS hash, base.after AS properties";
+// Every column has a name of its own, on both sides of every join: a rule of the optimizer goes by names alone.
 
-const FROM_BOTH: &str = "coalesce(latest.stream, base.stream) AS stream, coalesce(latest.as_of, base.as_of) AS version, \
-    coalesce(latest.type, base.type) AS type, coalesce(latest.place, base.place) AS place, coalesce(latest.id, base.id) AS id, \
-    coalesce(latest.account, base.account) AS account, coalesce(latest.region, base.region) AS region, \
-    coalesce(latest.tail['seen'], base.seen) AS seen, \
-    encode(CASE WHEN latest.id IS NULL THEN base.hash ELSE latest.tail['hash'] END, 'hex') AS hash, \
-    coalesce(latest.after, base.after) AS properties";
+/// The full images.
+const BASE: &str = "SELECT stream AS b_stream, type AS b_type, place AS b_place, id AS b_id, account AS b_account, \
+    region AS b_region, as_of AS b_as_of, seen AS b_seen, hash AS b_hash, after AS b_after, observed_at AS b_observed_at \
+    FROM base";
 
 /// The last thing that was told of each resource since the full image. Rows of op `seen` and `unseen` have no image.
-const LATEST: &str = "SELECT stream, type, place, id, account, region, as_of, \
-    last_value(named_struct('op', op, 'hash', hash, 'seen', seen) ORDER BY version) AS tail, \
-    last_value(after ORDER BY version) FILTER (WHERE after IS NOT NULL) AS after, \
-    max(observed_at) FILTER (WHERE op IN ('add', 'change')) AS changed_at \
+const LATEST: &str = "SELECT stream AS l_stream, type AS l_type, place AS l_place, id AS l_id, account AS l_account, \
+    region AS l_region, as_of AS l_as_of, \
+    last_value(named_struct('op', op, 'hash', hash, 'seen', seen) ORDER BY version) AS l_tail, \
+    last_value(after ORDER BY version) FILTER (WHERE after IS NOT NULL) AS l_after, \
+    max(observed_at) FILTER (WHERE op IN ('add', 'change')) AS l_changed_at \
     FROM delta GROUP BY stream, type, place, id, account, region, as_of";
 
 /// When each resource last became what it was in the full image, or the first time that is known.
-const TOLD: &str = "SELECT stream, type, place, id, max(observed_at) AS at FROM earlier \
-    WHERE op IN ('add', 'change', 'base') GROUP BY stream, type, place, id";
+const TOLD: &str = "SELECT stream AS t_stream, type AS t_type, place AS t_place, id AS t_id, max(observed_at) AS t_at \
+    FROM earlier WHERE op IN ('add', 'change', 'base') GROUP BY stream, type, place, id";
 
-const STILL_THERE: &str = "WHERE latest.tail['op'] IS DISTINCT FROM 'remove'";
+const FROM_BASE: &str = "b_stream AS stream, b_as_of AS version, b_type AS type, b_place AS place, b_id AS id, \
+    b_account AS account, b_region AS region, b_seen AS seen, encode(b_hash, 'hex') AS hash, b_after AS properties";
+
+const FROM_BOTH: &str = "coalesce(l_stream, b_stream) AS stream, coalesce(l_as_of, b_as_of) AS version, \
+    coalesce(l_type, b_type) AS type, coalesce(l_place, b_place) AS place, coalesce(l_id, b_id) AS id, \
+    coalesce(l_account, b_account) AS account, coalesce(l_region, b_region) AS region, \
+    coalesce(l_tail['seen'], b_seen) AS seen, \
+    encode(CASE WHEN l_id IS NULL THEN b_hash ELSE l_tail['hash'] END, 'hex') AS hash, \
+    coalesce(l_after, b_after) AS properties";
 
 /// Two tables that tell of one resource.
-const SAME_KEY: fn(&str, &str) -> String = |a, b| {
-    let same = |column: &str| format!("{a}.{column} = {b}.{column}");
+fn same_key(a: &str, b: &str) -> String {
+    let same = |column: &str| format!("{a}_{column} = {b}_{column}");
     ["stream", "type", "place", "id"].map(same).join(" AND ")
-};
+}
 
 /// A session with the same functions and limits, and with tables that nobody else sees.
 fn apart(state: &SessionState) -> Result<SessionContext> {

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::registry::BallistaFunctionRegistry;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
@@ -48,6 +49,8 @@ pub fn scheduler(bind: SocketAddr, open: Opener, ready: impl FnOnce(SocketAddr))
         grpc_server_max_decoding_message_size: MESSAGE,
         grpc_server_max_encoding_message_size: MESSAGE,
         grpc_client_max_message_size: MESSAGE,
+        // Executors ask for work: nobody has to reach them but for results, and one port each is enough.
+        scheduling_policy: TaskSchedulingPolicy::PullStaged,
         executor_timeout_seconds: SILENCE,
         expire_dead_executor_interval_seconds: HEARTBEAT,
         no_executors_grace_period_seconds: SILENCE,
@@ -126,6 +129,7 @@ pub fn executor(node: &Executor, open: Opener, ready: impl FnOnce(SocketAddr)) -
         job_data_clean_up_interval_seconds: 600,
         grpc_max_decoding_message_size: MESSAGE,
         grpc_max_encoding_message_size: MESSAGE,
+        task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
         executor_heartbeat_interval_seconds: HEARTBEAT,
         memory_pool_size: Some(node.memory),
         override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&functions))),

@@ -98,13 +98,13 @@ fn sql_comes_as_an_argument_from_a_file_or_from_standard_input() {
         sandbox.run(["query", "-o", "csv", "-f", file.to_str().unwrap(), "--param", "name=it's"]),
         sandbox.feed(sql.as_bytes(), ["query", "-o", "csv", "-f", "-", "--param", "name=it's"]),
         sandbox.feed(sql.as_bytes(), ["query", "-o", "csv", "-", "--param", "name=it's"]),
-        sandbox.run(["query", "-o", "csv", sql, "--param", "name=it's"]),
+        sandbox.run(["query", "-o", "csv", "--param", "name=it's", "--", sql]),
     ] {
         assert_eq!(ran.succeeded().out, "answer,name\n42,it's\n");
     }
     sandbox.run(["query", "-f", "missing.sql"]).refused(&["cannot read `missing.sql`"]);
     sandbox.run(["query", ""]).refused(&["the query is empty"]);
-    sandbox.run(["query", sql]).refused(&["needs a value for `name`", "--param name=VALUE"]);
+    sandbox.run(["query", "--", sql]).refused(&["needs a value for `name`", "--param name=VALUE"]);
     sandbox.run(["query", "SELECT 1", "--param", "x"]).refused(&["`x` is not a parameter", "--param days=30"]);
     sandbox.run(["query", "flaping"]).refused(&["no query `flaping`", "did you mean `flapping`?", "--list"]);
     sandbox.run(["query", "SELECT 1", "--memory", "1k"]).refused(&["too little", "16MiB"]);
