@@ -71,11 +71,12 @@ impl DataFile {
 }
 
 /// Every file once, however many versions share it.
-fn gather(files: Vec<DataFile>) -> Vec<DataFile> {
+fn gather(files: Vec<DataFile>, dated: bool) -> Vec<DataFile> {
     let mut places: BTreeMap<(String, u64), usize> = BTreeMap::new();
     let mut gathered: Vec<DataFile> = Vec::with_capacity(files.len());
     for file in files {
-        match places.entry((file.path.clone(), file.as_of)) {
+        // The same file may be read for several versions; if it is not said for which, once is enough.
+        match places.entry((file.path.clone(), if dated { file.as_of } else { 0 })) {
             Entry::Vacant(entry) => {
                 entry.insert(gathered.len());
                 gathered.push(file);
@@ -164,12 +165,12 @@ pub(crate) struct HistoryTable {
 
 impl HistoryTable {
     pub(crate) fn new(place: &str, files: Vec<DataFile>, texts: Texts) -> Self {
-        Self { place: place.to_owned(), files: gather(files), dated: false, texts }
+        Self { place: place.to_owned(), files: gather(files, false), dated: false, texts }
     }
 
     /// The same with the version that each file is read for.
     pub(crate) fn dated(place: &str, files: Vec<DataFile>, texts: Texts) -> Self {
-        Self { place: place.to_owned(), files: gather(files), dated: true, texts }
+        Self { place: place.to_owned(), files: gather(files, true), dated: true, texts }
     }
 
     /// Whether some file also has rows of versions that are not meant.
