@@ -70,6 +70,9 @@ impl Engine {
     }
 }
 
+/// Plans are walked by functions that call themselves; address space is not memory.
+pub(crate) const STACK: usize = 64 << 20;
+
 /// Names of catalog and schema, as `information_schema` shows them.
 pub(crate) const CATALOG: &str = "driftline";
 pub(crate) const SCHEMA: &str = "store";
@@ -144,7 +147,8 @@ pub(crate) fn run_on(
 ) -> Result<Answer, SqlError> {
     let started = |error: std::io::Error| SqlError::Start(error.to_string());
     let folder = tempfile::Builder::new().prefix("driftline-query-").tempdir_in(&limits.folder).map_err(started)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(started)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build().map_err(started)?;
     let work = {
         let (sql, limits, engine) = (sql.to_owned(), limits.clone(), engine.clone());
         let environment = Arc::new(runtime_env(&limits, folder.path().to_owned(), open)?);

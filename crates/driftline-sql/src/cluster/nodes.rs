@@ -12,11 +12,12 @@ use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use tokio::runtime::Builder;
 
 use super::{MESSAGE, codec, shared};
 use crate::error::SqlError;
 use crate::objects::{Opener, Stores};
-use crate::query::{config, state};
+use crate::query::{STACK, config, state};
 
 /// How long a node may be silent before its work is given to others.
 const SILENCE: u64 = 20;
@@ -28,7 +29,7 @@ fn failed(error: impl std::fmt::Display) -> SqlError {
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, SqlError> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)
+    Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build().map_err(failed)
 }
 
 fn environment(open: Opener, work: Option<&PathBuf>) -> datafusion::error::Result<Arc<RuntimeEnv>> {
