@@ -118,6 +118,7 @@ fn quoted(text: &str) -> String {
 fn drift_args() -> DriftArgs {
     DriftArgs {
         engine: None,
+        engine_timeout: String::new(),
         points: PointArgs::default(),
         across: None,
         print_sql: None,

@@ -43,7 +43,7 @@ pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
         return print_sql(settings, &store, &question, &expected, dialect);
     }
     let drift = match &args.engine {
-        Some(address) => crate::engine::drift(settings, &store, &question, address)?,
+        Some(address) => crate::engine::drift(settings, &store, &question, address, &args.engine_timeout)?,
         None => store.drift(&question, &settings.rules.book)?,
     };
     if args.points.at.is_none() && args.points.between.is_none() {

@@ -51,12 +51,18 @@ fn opener() -> Opener {
 }
 
 /// The drift that this program would find itself. A cluster puts change files together; everything is judged here.
-pub(crate) fn drift(settings: &Settings, store: &Store, question: &Question, address: &str) -> CommandResult<Drift> {
+pub(crate) fn drift(
+    settings: &Settings,
+    store: &Store,
+    question: &Question,
+    address: &str,
+    timeout: &str,
+) -> CommandResult<Drift> {
     let Engine::Ballista(address) = query::engine(Some(address))? else {
         return Err(CommandError::new(format!("`{address}` is no cluster")));
     };
     let place = query::place_for(&settings.store)?;
-    let args = LimitArgs { timeout: "3600s".into(), memory: "4GiB".into(), spill: "0".into() };
+    let args = LimitArgs { timeout: timeout.to_owned(), memory: "4GiB".into(), spill: "0".into() };
     let limits = query::limits(&args, None)?;
     let opener: Opener = {
         let store = store.clone();

@@ -17,6 +17,6 @@ pub(crate) fn run(_: &Settings, _: &EngineCommand) -> CommandResult<()> {
     Err(missing())
 }
 
-pub(crate) fn drift(_: &Settings, _: &Store, _: &Question, _: &str) -> CommandResult<Drift> {
+pub(crate) fn drift(_: &Settings, _: &Store, _: &Question, _: &str, _: &str) -> CommandResult<Drift> {
     Err(missing().hint("without --engine this machine answers"))
 }

@@ -350,6 +350,7 @@ mod with_mcp {
             across: None,
             print_sql: None,
             engine: None,
+            engine_timeout: String::new(),
             shown: ShownArgs { filter, all: false, limit: 0 },
             verdict: VerdictArgs { fail_on: FailOn::Never, strict: false, exit_zero: true },
         }

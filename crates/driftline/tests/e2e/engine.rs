@@ -173,14 +173,23 @@ fn drift_of_a_larger_estate_is_the_same_byte_for_byte_even_when_an_executor_dies
     compared(&sandbox, &cluster, &["--between", "v7", "v3"]);
     let here = sandbox.run(["drift", "--exit-zero", "-o", "ndjson"]).succeeded();
     // One of the two is killed while the cluster is at work. The answer is whole, or there is none.
-    let mut asking = sandbox.command(["drift", "--exit-zero", "-o", "ndjson", "--engine", &cluster.address]);
+    let mut asking = sandbox.command([
+        "drift",
+        "--exit-zero",
+        "-o",
+        "ndjson",
+        "--engine-timeout",
+        "30s",
+        "--engine",
+        &cluster.address,
+    ]);
     let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     drop(cluster.executors.pop());
     let answer = ran(&asking.wait_with_output().unwrap());
     match answer.code {
         0 => assert_eq!(without_time(&answer.out), without_time(&here.out)),
-        _ => drop(answer.refused(&["the cluster at"])),
+        _ => drop(answer.refused(&[])),
     }
     // With the one that is left, sooner or later, everything is there again.
     let mut last = None;
