@@ -25,6 +25,8 @@ fn shared(config: SessionConfig) -> SessionConfig {
         .with_target_partitions(PARTS)
         .upgrade_for_ballista()
         .with_ballista_grpc_client_max_message_size(MESSAGE as usize)
+        // With it, a job that loses an executor at the wrong moment never ends (Ballista 55.0).
+        .with_ballista_adaptive_query_planner(false)
         .with_ballista_logical_extension_codec(Arc::new(codec::Tables::default()))
 }
 

@@ -11,12 +11,17 @@ use driftline_store::detect::{Drift, Question};
 use driftline_store::{Store, StoreError};
 
 use crate::error::{CommandError, CommandResult};
+use crate::output::short;
 use crate::place::StoreAt;
 use crate::query;
 use crate::query_args::{EngineCommand, LimitArgs, parse_size};
 use crate::settings::Settings;
 
 pub(crate) fn run(settings: &Settings, command: &EngineCommand) -> CommandResult<()> {
+    let printer = settings.printer.clone();
+    nodes::listen(printer.is_verbose(), move |level, text| {
+        printer.note(&format!("{}: {}", level.to_lowercase(), short(text, 400)));
+    });
     let ran = match command {
         EngineCommand::Scheduler { bind } => nodes::scheduler(*bind, opener(), |address| {
             settings.printer.note(&format!("scheduler: ask it with --engine ballista://{address}"));

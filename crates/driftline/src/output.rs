@@ -355,7 +355,7 @@ impl Printer {
         self.talk < Talk::Usual
     }
 
-    #[cfg(feature = "kube")]
+    #[cfg(any(feature = "kube", feature = "ballista"))]
     pub(crate) fn is_verbose(&self) -> bool {
         self.talk >= Talk::More
     }

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::registry::BallistaFunctionRegistry;
@@ -18,6 +18,33 @@ use super::{MESSAGE, codec, shared};
 use crate::error::SqlError;
 use crate::objects::{Opener, Stores};
 use crate::query::{STACK, config, state};
+
+/// Hands on what a node says of itself.
+struct Told;
+
+type Tell = Box<dyn Fn(&str, &str) + Send + Sync>;
+static TELL: OnceLock<Tell> = OnceLock::new();
+
+impl log::Log for Told {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if let Some(tell) = TELL.get() {
+            tell(record.level().as_str(), &record.args().to_string());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Lets a node say what goes wrong, and with `more` also what it does: a level and a text. Once for a process.
+pub fn listen(more: bool, tell: impl Fn(&str, &str) + Send + Sync + 'static) {
+    if TELL.set(Box::new(tell)).is_ok() && log::set_logger(&Told).is_ok() {
+        log::set_max_level(if more { log::LevelFilter::Info } else { log::LevelFilter::Warn });
+    }
+}
 
 /// How long a node may be silent before its work is given to others.
 const SILENCE: u64 = 20;
