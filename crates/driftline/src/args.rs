@@ -548,7 +548,7 @@ pub(crate) struct DriftArgs {
     /// Let a Ballista cluster find what changed: ballista://host:port of its scheduler. The answer is the same.
     #[arg(long, value_name = "ADDRESS", env = "DRIFTLINE_ENGINE", conflicts_with = "across")]
     pub engine: Option<String>,
-    /// How long to wait for the cluster: work that a node took with it when it died is not given to another.
+    /// How long to wait for the cluster.
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_ENGINE_TIMEOUT", default_value = "10m")]
     pub engine_timeout: String,
     #[command(flatten)]
