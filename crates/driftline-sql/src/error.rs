@@ -69,7 +69,7 @@ impl SqlError {
         }
     }
 
-    /// The words of DataFusion in ours, as far as there are some.
+    /// The words of `DataFusion` in ours, as far as there are some.
     pub(crate) fn of(error: DataFusionError, limits: &Limits) -> Self {
         // These come wrapped in errors of writers and threads, as text.
         let text = error.to_string();
@@ -103,6 +103,7 @@ impl SqlError {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is made to be given away")]
 fn query(message: String) -> SqlError {
     SqlError::Query { message: message.replace('\n', " "), hints: Vec::new() }
 }
@@ -198,7 +199,7 @@ fn nearest(name: &str, known: &[String]) -> Option<String> {
     (like(&best) > 0.75).then(|| format!("did you mean `{best}`?"))
 }
 
-pub(crate) fn no_stream(error: StoreError, name: &str, known: &[String]) -> Told {
+pub(crate) fn no_stream(error: &StoreError, name: &str, known: &[String]) -> Told {
     let mut hints: Vec<String> = nearest(name, known).into_iter().collect();
     hints.push("`SELECT DISTINCT stream FROM versions` lists those there are".into());
     Told { message: error.to_string(), hints }
@@ -208,7 +209,7 @@ pub(crate) fn no_stream(error: StoreError, name: &str, known: &[String]) -> Told
 pub fn size(bytes: u64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.iter().find(|(_, unit)| bytes >= *unit) {
-        Some((name, unit)) if bytes % unit == 0 => format!("{} {name}", bytes / unit),
+        Some((name, unit)) if bytes.is_multiple_of(*unit) => format!("{} {name}", bytes / unit),
         Some((name, unit)) => {
             let tenths = (u128::from(bytes) * 10 / u128::from(*unit)).to_string();
             let (whole, tenth) = tenths.split_at(tenths.len() - 1);

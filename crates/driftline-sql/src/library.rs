@@ -102,7 +102,7 @@ pub fn heading(name: &str, text: &str, file: Option<String>) -> Result<Named, St
     for line in text.lines().map_while(|line| line.strip_prefix("--")) {
         let Some((word, rest)) = line.trim().split_once(':') else { continue };
         match word.split_once(' ') {
-            None if word == "title" => query.title = rest.trim().to_owned(),
+            None if word == "title" => rest.trim().clone_into(&mut query.title),
             None if word == "tells" => {
                 let gap = if query.tells.is_empty() { "" } else { " " };
                 query.tells = format!("{}{gap}{}", query.tells, rest.trim());

@@ -1,4 +1,4 @@
-//! The store as DataFusion's object storage: only files that the log names, only for reading, and every byte checked.
+//! The store as `DataFusion`'s object storage: only files that the log names, only for reading, and every byte checked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -133,6 +133,7 @@ impl Objects {
         }
     }
 
+    #[expect(clippy::default_trait_access, reason = "the type is of a crate that is not needed for more")]
     fn read(&self, path: &str, options: &GetOptions) -> datafusion::object_store::Result<GetResult> {
         let (location, file) = self.file(path)?;
         let range: Range<u64> = match &options.range {

@@ -104,7 +104,7 @@ fn runtime_env(limits: &Limits, folder: PathBuf, open: Opener) -> Result<Runtime
         .map_err(|error| SqlError::of(error, limits))
 }
 
-/// The rules of the optimizer but one, and its second pass. It takes columns of one name for one column (DataFusion
+/// The rules of the optimizer but one, and its second pass. It takes columns of one name for one column (`DataFusion`
 /// 55.2: a filter above a join of tables whose columns have equal names), which leaves rows out. Filters reach our
 /// files without it.
 fn rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {

@@ -160,7 +160,7 @@ fn unqualified(filter: Expr) -> Result<Expr> {
 }
 
 fn is_of_key(filter: &Expr) -> bool {
-    filter.column_refs().iter().all(|column| KEY.contains(&column.name()))
+    filter.column_refs().into_iter().all(|column| KEY.contains(&column.name()))
 }
 
 #[async_trait]

@@ -157,7 +157,7 @@ impl ResourcesAt {
         if !catalog.streams().any(|(known, _)| *known == id) {
             let known: Vec<String> = catalog.streams().map(|(known, _)| known.to_string()).collect();
             return Err(DataFusionError::External(Box::new(crate::error::no_stream(
-                catalog.no_state(&id),
+                &catalog.no_state(&id),
                 name,
                 &known,
             ))));

@@ -30,7 +30,7 @@ fn stream(name: &str) -> StreamId {
 
 fn limits(folder: &std::path::Path) -> Limits {
     Limits {
-        time: Duration::from_secs(120),
+        time: Duration::from_mins(2),
         memory: 256 << 20,
         spill: 256 << 20,
         folder: folder.to_owned(),

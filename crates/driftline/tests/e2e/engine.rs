@@ -38,7 +38,7 @@ fn node(sandbox: &Sandbox, arguments: &[&str], begins: &str) -> (Node, String) {
     });
     let node = Node(child);
     loop {
-        let line = told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no `{begins}`"));
+        let line = told.recv_timeout(Duration::from_mins(1)).unwrap_or_else(|_| panic!("no `{begins}`"));
         if line.starts_with(begins) {
             return (node, line);
         }
