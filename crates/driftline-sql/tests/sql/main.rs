@@ -29,13 +29,7 @@ fn stream(name: &str) -> StreamId {
 }
 
 fn limits(folder: &std::path::Path) -> Limits {
-    Limits {
-        time: Duration::from_mins(2),
-        memory: 256 << 20,
-        spill: 256 << 20,
-        folder: folder.to_owned(),
-        rows: None,
-    }
+    Limits { time: Duration::from_mins(2), memory: 256 << 20, spill: 256 << 20, folder: folder.to_owned(), rows: None }
 }
 
 fn ask_within(store: &Store, sql: &str, limits: &Limits) -> Result<Answer, SqlError> {
