@@ -13,11 +13,11 @@ from pathlib import Path
 
 from plot import Line, draw
 
-SIZES = (2_000, 20_000, 200_000, 1_000_000)
+SIZES = (500, 2_000, 20_000, 200_000, 1_000_000)
 HERE = Path(__file__).resolve().parent
 
 # Up to which size an engine is asked: beyond it takes many minutes, or more memory than there is.
-MOST = {"deepdiff": 20_000, "jsondiffpatch": 200_000, "git diff": 200_000, "terraform": 2_000}
+MOST = {"deepdiff": 20_000, "jsondiffpatch": 200_000, "git diff": 200_000, "terraform": 500}
 
 WHAT = {
     "drift": "`driftline drift --between`: over the store, process start to written report",
