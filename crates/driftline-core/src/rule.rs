@@ -294,6 +294,12 @@ impl RuleBook {
         self.rules.iter().any(|rule| transforms(rule) && rule.subject.matches(key, source))
     }
 
+    /// Whether a rule says of this resource that its being gone may be good news, which only what it was can tell.
+    pub fn may_resolve(&self, key: KeyRef<'_>, source: &str) -> bool {
+        let resolves = |rule: &Rule| matches!(rule.kind, RuleKind::Resolved(_));
+        self.rules.iter().any(|rule| resolves(rule) && rule.subject.matches(key, source))
+    }
+
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }

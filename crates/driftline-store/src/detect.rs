@@ -196,7 +196,8 @@ impl Store {
             return self.nothing_expected(&pair.stream, live, drift);
         };
         let expected = self.catalog.version(&pair.stream, expected)?;
-        let net = net(&pair.stream, expected.number, live.number)?;
+        let mut net = net(&pair.stream, expected.number, live.number)?;
+        self.recall(&pair.stream, expected.number, live.number, book, &mut net)?;
         let live_coverage = self.coverage(&live.coverage)?;
         let expected_coverage =
             if expected.coverage == live.coverage { None } else { Some(self.coverage(&expected.coverage)?) };
@@ -265,6 +266,41 @@ impl Store {
         // In sync without even an excuse is what everything else is, too.
         findings.retain(|finding| finding.judgement.status != Status::InSync || !finding.judgement.excused.is_empty());
         drift.findings.append(&mut findings);
+        Ok(())
+    }
+
+    /// Gives what is gone the image it had, where a rule wants to know what it was.
+    fn recall(
+        &self,
+        stream: &StreamId,
+        expected: u64,
+        live: u64,
+        book: &RuleBook,
+        net: &mut [NetRow],
+    ) -> Result<(), StoreError> {
+        let source = stream.source.as_str();
+        let lacks = |row: &NetRow| {
+            let gone = row.was != Known::Absent && row.is == Known::Absent;
+            gone && row.image.is_none() && book.may_resolve(row.key.as_ref(), source)
+        };
+        if !net.iter().any(lacks) {
+            return Ok(());
+        }
+        // Change files have both sides. Backwards, what is gone is what came.
+        let mut images: HashMap<ResourceKey, Box<str>> = HashMap::new();
+        for (key, (row, _)) in self.fold(stream, expected.min(live), expected.max(live))? {
+            let image = if expected <= live { row.before } else { row.after };
+            images.extend(image.and_then(|image| image.json).map(|json| (key, json)));
+        }
+        for row in net.iter_mut().filter(|row| lacks(row)) {
+            row.image = match images.remove(&row.key) {
+                Some(image) => Some(image),
+                None => {
+                    let mut found = self.lookup(stream, expected, &row.key.id)?.into_iter();
+                    found.find(|(key, _)| *key == row.key).map(|(_, value)| value.to_json().into())
+                }
+            };
+        }
         Ok(())
     }
 
@@ -396,6 +432,12 @@ impl Judge<'_> {
                 let before = self.value(self.expected, &row.key)?;
                 let after = self.value(self.live, &row.key)?;
                 Ok(self.sides(row.key, before.as_ref(), after.as_ref(), row.since))
+            }
+            ((true, false), _) if row.image.is_some() => {
+                let before = row.image.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+                let unread = || StoreError::damaged(format!("the image of {}", row.key), "it cannot be read");
+                let before = before.ok_or_else(unread)?;
+                Ok(self.sides(row.key, Some(&before), None, row.since))
             }
             (present, told) => {
                 let row = NetRow { told, ..row };

@@ -12,7 +12,8 @@ use crate::log::{ChangeCounts, Step, TypeCount, VersionRecord};
 use crate::rebase::rebase;
 use crate::record::version_record;
 use crate::segment::{Image, Op, Row, Written};
-use crate::state::{Hash, NO_LINE, Slot, State, hash_key, hash_line};
+use crate::slots::{Slot, Slots};
+use crate::state::{Hash, NO_LINE, State, chain_files, hash_key, hash_line};
 use crate::store::{StateDigest, Store};
 
 /// What a commit may do that is otherwise refused.
@@ -160,11 +161,12 @@ impl Draft<'_> {
         self.state.find_lines(&self.hashes, &mut self.found);
         for found in &self.found {
             // Met before, or not looked at last time: then more has to be said of it than "as it was".
-            let slot = found.map(|at| &mut self.state.slots[at]).filter(|slot| slot.met == 0 && slot.seen);
-            let known = match (slot, self.count.checked_add(1)) {
-                (Some(slot), Some(count)) => {
+            let slots = &mut self.state.slots;
+            let fit = found.filter(|&at| slots.met(at) == 0 && slots.seen(at));
+            let known = match (fit, self.count.checked_add(1)) {
+                (Some(at), Some(count)) => {
                     self.count = count;
-                    slot.met = count;
+                    slots.meet(at, count);
                     true
                 }
                 _ => false,
@@ -185,7 +187,7 @@ impl Draft<'_> {
         let line = if self.reader.is_some() && !line.is_empty() { hash_line(line) } else { NO_LINE };
         let found = self.state.find_key(hash);
         let first = match found {
-            Some(at) => std::mem::replace(&mut self.state.slots[at].met, self.count),
+            Some(at) => self.state.slots.meet(at, self.count),
             None => self.fresh.insert(hash, self.count).unwrap_or(0),
         };
         if first != 0 {
@@ -194,10 +196,10 @@ impl Draft<'_> {
         let content = properties.id();
         let mut unchanged = false;
         if let Some(at) = found {
-            let slot = &mut self.state.slots[at];
-            unchanged = slot.content == content;
-            slot.line = line;
-            if unchanged && slot.seen {
+            let slots = &mut self.state.slots;
+            unchanged = slots.content(at) == content;
+            slots.set_line(at, line);
+            if unchanged && slots.seen(at) {
                 return Ok(());
             }
         }
@@ -326,8 +328,9 @@ impl Draft<'_> {
         });
         if !raced {
             committed.inspect_err(|_| self.store.take_back(record.base.iter()))?;
+            self.store.keep_coverage(&self.header.coverage, None)?;
             let slots = pending.iter().zip(0..).map(|(one, row)| slot_of(one, row));
-            self.keep_index(1, slots.collect());
+            self.keep_index(1, Slots::new(slots.collect()));
             return Ok(committed_summary(&record));
         }
         // Someone else began this stream meanwhile: what we saw becomes the next version of it.
@@ -345,7 +348,7 @@ impl Draft<'_> {
     }
 
     fn blank_record(&self, version: u64, seal_key: Option<&str>) -> Result<VersionRecord, StoreError> {
-        let coverage = self.store.write_coverage(&self.header.coverage)?;
+        let coverage = self.store.write_coverage(&self.header.coverage, self.parent.as_ref())?;
         let (complete_extents, partial_extents) = self.header.coverage.counts();
         Ok(VersionRecord {
             stream: self.header.stream.clone(),
@@ -431,16 +434,23 @@ impl Draft<'_> {
         }
         outcome?;
         let (record, previous) = done.expect("append made a step before it succeeded");
+        self.store.keep_coverage(&self.header.coverage, Some(&parent))?;
         let rows: Vec<Row> = rows.into_values().collect();
         self.store.follow_views(&record.stream, previous, record.version, &rows);
         if !raced && record.base.is_none() {
-            self.follow_index(&record, &rows, &gone);
+            self.follow_index(&record, &rows, gone);
         }
         Ok(committed_summary(&record))
     }
 
     /// Keeps the index in step with a version that changed `rows`.
-    fn follow_index(mut self, record: &VersionRecord, rows: &[Row], gone: &[usize]) {
+    fn follow_index(mut self, record: &VersionRecord, rows: &[Row], gone: Vec<usize>) {
+        // Retention or packing may have come in between: then the slots count the rows of files that are no more.
+        let stream = &self.header.stream;
+        let now = self.store.catalog.stream(stream).and_then(|found| chain_files(found, stream, record.version));
+        if !now.is_ok_and(|now| self.state.leads_to(&now, record.delta.as_ref())) {
+            return;
+        }
         let first = self.state.rows();
         let mut places: HashMap<Hash, u32> = HashMap::with_capacity(rows.len());
         for (row, at) in rows.iter().zip(first..) {
@@ -451,30 +461,24 @@ impl Draft<'_> {
         let mut slots = std::mem::take(&mut self.state.slots);
         // The look-up tables weigh half as much as the slots, and nothing is looked up any more.
         self.state = State::default();
-        for slot in &mut slots {
-            // What did not come is not seen; whether it is gone is decided below.
-            slot.seen = slot.met != 0 || !self.header.nature.is_state();
+        // What did not come is not seen; what is gone goes below. What happened once stays.
+        match self.header.nature.is_state() {
+            true => slots.see_what_was_met(),
+            false => slots.see_all(),
         }
+        let mut new = Vec::new();
         for one in &self.pending {
             match (one.before, places.get(&one.key)) {
-                (Some(at), Some(row)) => {
-                    let slot = &mut slots[at as usize];
-                    (slot.content, slot.row) = (one.content, *row);
-                }
-                (None, Some(row)) => slots.push(slot_of(one, *row)),
+                (Some(at), Some(row)) => slots.set_image(at as usize, one.content, *row),
+                (None, Some(row)) => new.push(slot_of(one, *row)),
                 _ => {}
             }
         }
-        let mut is_gone = vec![false; slots.len()];
-        for &at in gone {
-            is_gone[at] = true;
-        }
-        let mut gone = is_gone.into_iter();
-        slots.retain(|_| !gone.next().unwrap_or(false));
+        slots.replace(gone, new);
         self.keep_index(record.version, slots);
     }
 
-    fn keep_index(&self, version: u64, slots: Vec<Slot>) {
+    fn keep_index(&self, version: u64, slots: Slots) {
         if slots.len() < self.store.tuning.index_rows {
             return;
         }
@@ -490,16 +494,16 @@ impl Draft<'_> {
         let slots = &self.state.slots;
         // What happened once stays, whether this pass tells it again or not.
         let stays = !self.header.nature.is_state();
-        let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots[at].met == 0 && !stays).collect();
-        let places: Vec<u32> = missing.iter().map(|&at| slots[at].row).collect();
+        let missing: Vec<usize> = (0..slots.len()).filter(|&at| slots.met(at) == 0 && !stays).collect();
+        let places: Vec<u32> = missing.iter().map(|&at| slots.row(at)).collect();
         let mut gone: Vec<(ResourceKey, usize)> = Vec::new();
         let absence = self.store.absence(&self.header, self.parent.as_ref())?;
         for (columns, at) in self.state.fetch_keys(self.store, &places)?.into_iter().zip(missing) {
             let key = columns.to_key("a change file")?;
-            if self.header.coverage.is_complete(&key.kind, key.place.as_str()) && absence.counts(&key, slots[at].seen) {
+            if self.header.coverage.is_complete(&key.kind, key.place.as_str()) && absence.counts(&key, slots.seen(at)) {
                 gone.push((key, at));
-            } else if slots[at].seen {
-                let image = Some(Image { content: slots[at].content, json: None });
+            } else if slots.seen(at) {
+                let image = Some(Image { content: slots.content(at), json: None });
                 let row = Row {
                     key: key.clone(),
                     before: image.clone(),
@@ -511,17 +515,17 @@ impl Draft<'_> {
                 rows.insert(key, row);
             }
         }
-        let changed = |one: &Pending| one.before.filter(|&at| slots[at as usize].content != one.content);
+        let changed = |one: &Pending| one.before.filter(|&at| slots.content(at as usize) != one.content);
         let places: Vec<u32> = gone
             .iter()
-            .map(|(_, at)| slots[*at].row)
-            .chain(self.pending.iter().filter_map(changed).map(|at| slots[at as usize].row))
+            .map(|(_, at)| slots.row(*at))
+            .chain(self.pending.iter().filter_map(changed).map(|at| slots.row(at as usize)))
             .collect();
         let mut images = self.state.fetch_images(self.store, &places)?.into_iter().map(Some);
         for (key, at) in &gone {
-            let before = Some(Image { content: slots[*at].content, json: images.next().flatten() });
+            let before = Some(Image { content: slots.content(*at), json: images.next().flatten() });
             let row =
-                Row { key: key.clone(), before, after: None, was_seen: slots[*at].seen, is_seen: false, told: None };
+                Row { key: key.clone(), before, after: None, was_seen: slots.seen(*at), is_seen: false, told: None };
             rows.insert(key.clone(), row);
         }
         for one in &mut self.pending {
@@ -533,12 +537,12 @@ impl Draft<'_> {
             };
             let json = (one.text.len() > id_length).then(|| Box::from(&one.text[id_length..]));
             one.text = Box::default();
-            let slot = one.before.map(|at| &slots[at as usize]);
-            let before = slot.map(|slot| Image {
-                content: slot.content,
-                json: if slot.content == one.content { None } else { images.next().flatten() },
+            let at = one.before.map(|at| at as usize);
+            let before = at.map(|at| Image {
+                content: slots.content(at),
+                json: if slots.content(at) == one.content { None } else { images.next().flatten() },
             });
-            let was_seen = slot.is_some_and(|slot| slot.seen);
+            let was_seen = at.is_some_and(|at| slots.seen(at));
             let after = Some(Image { content: one.content, json });
             rows.insert(key.clone(), Row { key, before, after, was_seen, is_seen: true, told: None });
         }
@@ -560,7 +564,7 @@ fn same_nature(header: &Header, parent: &Version) -> Result<(), StoreError> {
 }
 
 fn slot_of(one: &Pending, row: u32) -> Slot {
-    Slot { key: one.key, content: one.content, line: one.line, row, met: 0, seen: true }
+    Slot { key: one.key, content: one.content, line: one.line, row, seen: true }
 }
 
 fn committed_summary(record: &VersionRecord) -> Committed {

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use driftline_core::StreamId;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::error::StoreError;
+use crate::location::Listed;
 use crate::log::{self, FileRef, Rewritten, Step, Thinned};
 use crate::record::count_changes;
 use crate::segment::{Row, Written};
@@ -217,6 +219,7 @@ impl Store {
         };
         let before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
         let released = self.released_since(before)?;
+        let (mut gone, mut unnamed) = (Vec::new(), Vec::new());
         for folder in [SEGMENTS, COVERAGE, VIEWS, PROBES] {
             for listed in self.location.list(folder)? {
                 let keep = needed.contains(&listed.path)
@@ -231,49 +234,82 @@ impl Store {
                     collected.files_waiting += 1;
                     continue;
                 }
-                // Equal coverage is one file: a commit that is under way may just have found this one and named it.
-                if folder == COVERAGE && self.is_named_by_now(&listed.path)? {
-                    continue;
-                }
-                self.location.delete(&listed.path)?;
                 collected.files_deleted += 1;
                 collected.bytes_deleted += listed.size;
+                match folder {
+                    COVERAGE => unnamed.push(listed),
+                    _ => gone.push(listed.path),
+                }
             }
         }
+        self.location.delete_all(&gone)?;
+        self.delete_coverage(unnamed, collected)?;
         self.sweep_staged(before, collected);
         Ok(())
     }
 
-    /// Whether a version names this coverage, those included that came since this began.
-    fn is_named_by_now(&self, path: &str) -> Result<bool, StoreError> {
-        let mut latest = Store {
-            location: self.location.clone(),
-            catalog: self.catalog.clone(),
-            tuning: self.tuning,
-            packs: self.packs.clone(),
-        };
+    /// Deletes coverage that nothing names. Equal coverage is one file: a commit that is under way may have found it
+    /// and name it any moment. Then it is put back here, or by that commit, which looks again when its record is there.
+    fn delete_coverage(&self, files: Vec<Listed>, collected: &mut Collected) -> Result<(), StoreError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let mut deleted: Vec<(Listed, Bytes)> = Vec::new();
+        let named = self.coverage_by_now()?;
+        for file in files {
+            if named.contains(&file.path) {
+                (collected.files_deleted, collected.bytes_deleted) =
+                    (collected.files_deleted - 1, collected.bytes_deleted - file.size);
+            } else if let Some(bytes) = self.location.get_if_present(&file.path)? {
+                self.location.delete(&file.path)?;
+                deleted.push((file, bytes));
+            }
+        }
+        let named = self.coverage_by_now()?;
+        for (file, bytes) in deleted.into_iter().filter(|(file, _)| named.contains(&file.path)) {
+            self.location.put_own(&file.path, bytes)?;
+            (collected.files_deleted, collected.bytes_deleted) =
+                (collected.files_deleted - 1, collected.bytes_deleted - file.size);
+        }
+        Ok(())
+    }
+
+    /// The coverage that some version names, those included that came since this began.
+    fn coverage_by_now(&self) -> Result<BTreeSet<String>, StoreError> {
+        let mut latest = self.clone();
         latest.refresh()?;
-        let mut versions = latest.catalog.streams.values().flat_map(crate::catalog::Stream::versions);
-        Ok(versions.any(|version| coverage_path(&version.coverage) == path))
+        let versions = latest.catalog.streams.values().flat_map(crate::catalog::Stream::versions);
+        Ok(versions.map(|version| coverage_path(&version.coverage)).collect())
     }
 
     /// Files that were needed until after a time: whoever had read the log by then may still open them, however old
-    /// the files themselves are.
+    /// the files themselves are. When a record came is what the place says: its writer's clock may be wrong, and it
+    /// may have begun long before.
     fn released_since(&self, time: Timestamp) -> Result<BTreeSet<String>, StoreError> {
         let mut released = BTreeSet::new();
-        for number in (0..self.catalog.next).rev() {
-            let record = log::decode(number, &self.location.get(&log::record_path(number))?, &self.name())?;
-            if record.at <= time {
-                break;
-            }
-            match record.step {
-                Step::Thin { streams, removed } => {
-                    released.extend(removed.into_iter().map(|file| file.path));
-                    let coverage = streams.into_values().flat_map(|one| one.coverage);
-                    released.extend(coverage.map(|name| coverage_path(&name)));
+        let mut end = self.catalog.next;
+        while end > 0 {
+            let first = end - self.location.at_once(end);
+            let records = self.location.records(first, end - first)?;
+            end = first;
+            let mut older = false;
+            for ((bytes, came), number) in records.iter().zip(first..) {
+                if *came <= time {
+                    older = true;
+                    continue;
                 }
-                Step::Pack { removed, .. } => released.extend(removed.into_iter().map(|file| file.path)),
-                _ => {}
+                match log::decode(number, bytes, &self.name())?.step {
+                    Step::Thin { streams, removed } => {
+                        released.extend(removed.into_iter().map(|file| file.path));
+                        let coverage = streams.into_values().flat_map(|one| one.coverage);
+                        released.extend(coverage.map(|name| coverage_path(&name)));
+                    }
+                    Step::Pack { removed, .. } => released.extend(removed.into_iter().map(|file| file.path)),
+                    _ => {}
+                }
+            }
+            if older {
+                break;
             }
         }
         Ok(released)

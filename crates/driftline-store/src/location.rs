@@ -4,6 +4,7 @@
 //! handed to us open, and everything asked of it is asked again when the network fails.
 
 use std::future::Future;
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use tokio::runtime::Handle;
 
 use crate::cache::Cache;
@@ -111,20 +112,14 @@ const TRIES: u32 = 6;
 const MOST_AT_ONCE: u64 = 16;
 
 impl Location {
-    /// A place that already holds a store.
+    /// A place that already holds a store. Whether a bucket does is what its log says, which is read next anyway.
     pub fn open(place: &Place) -> Result<Self, StoreError> {
         match place {
             Place::Folder(folder) => {
                 check_folder(folder)?;
                 Self::in_folder(folder)
             }
-            Place::Bucket(bucket) => {
-                let location = Self::in_bucket(bucket);
-                match location.exists(&record_path(0))? {
-                    true => Ok(location),
-                    false => Err(StoreError::NoStore { location: place.to_string() }),
-                }
-            }
+            Place::Bucket(bucket) => Ok(Self::in_bucket(bucket)),
         }
     }
 
@@ -138,21 +133,24 @@ impl Location {
                 })?;
                 Self::in_folder(&folder)
             }
-            (Err(StoreError::NoStore { .. }), Place::Bucket(bucket)) => {
-                let location = Self::in_bucket(&bucket);
-                // What a commit writes before its record is no stranger's.
-                let ours = |path: &str| {
-                    [LOG_FOLDER, SEGMENTS, COVERAGE, VIEWS, PROBES]
-                        .iter()
-                        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
-                };
-                if let Some(other) = location.find(|path| !ours(path))? {
-                    let reason = format!("other things are beneath it, `{other}` for one, and no `{LOG_FOLDER}`");
-                    return Err(StoreError::NotAStore { location: bucket.url, reason });
-                }
-                Ok(location)
-            }
             (other, _) => other,
+        }
+    }
+
+    /// Refuses a place without a store in it that holds something else. What a commit writes before its record is no
+    /// stranger's.
+    pub(crate) fn check_vacant(&self) -> Result<(), StoreError> {
+        let ours = |path: &str| {
+            [LOG_FOLDER, SEGMENTS, COVERAGE, VIEWS, PROBES]
+                .iter()
+                .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+        };
+        match self.find(|path| !ours(path))? {
+            None => Ok(()),
+            Some(other) => {
+                let reason = format!("other things are beneath it, `{other}` for one, and no `{LOG_FOLDER}`");
+                Err(StoreError::NotAStore { location: self.place.to_string(), reason })
+            }
         }
     }
 
@@ -223,6 +221,7 @@ impl Location {
             // "It is there already" may be the echo of our own request whose reply was lost; and S3 says the same of a
             // request that met another one on its way, after which there may be nothing.
             if self.put(&*self.store, path, &bytes)? || !self.is_far() || self.exists(path)? {
+                self.keep_copy(path, &bytes);
                 return Ok(());
             }
             pause(tried);
@@ -237,6 +236,24 @@ impl Location {
 
     pub fn get(&self, path: &str) -> Result<Bytes, StoreError> {
         self.get_if_present(path)?.ok_or_else(|| StoreError::damaged(path, "the file is missing"))
+    }
+
+    /// A file that must pass a check. One that does not may be a bad copy of a good file: it is asked for once more.
+    pub(crate) fn get_good(
+        &self,
+        path: &str,
+        check: impl Fn(&Bytes) -> Result<(), StoreError>,
+    ) -> Result<Bytes, StoreError> {
+        let bytes = self.get(path)?;
+        match check(&bytes) {
+            Ok(()) => Ok(bytes),
+            Err(error) if self.cache.is_none() => Err(error),
+            Err(_) => {
+                self.forget_copy(path);
+                let bytes = self.get(path)?;
+                check(&bytes).map(|()| bytes)
+            }
+        }
     }
 
     pub fn get_if_present(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
@@ -255,6 +272,43 @@ impl Location {
         }
     }
 
+    /// Reads a whole file to the end of some bytes that have room for it. `false` if there is none.
+    pub(crate) fn read_into(&self, path: &str, bytes: &mut Vec<u8>) -> Result<bool, StoreError> {
+        let start = bytes.len();
+        let read = || {
+            bytes.truncate(start);
+            self.wait(get_into(&*self.store, path, bytes))
+        };
+        match self.persist(read) {
+            Ok(()) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(source) => Err(StoreError::Io { action: "read", path: path.to_owned(), source }),
+        }
+    }
+
+    /// The copies on this machine of what is in a folder, with their sizes.
+    pub(crate) fn copies(&self, folder: &str) -> Vec<(String, u64)> {
+        self.cache.as_ref().map_or_else(Vec::new, |cache| cache.copies(folder))
+    }
+
+    /// [`Self::read_into`] from the copy on this machine, if there is one.
+    pub(crate) fn read_copy(&self, path: &str, bytes: &mut Vec<u8>) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.read_into(path, bytes))
+    }
+
+    /// Keeps a copy on this machine of something derived, whether the bucket has it or not.
+    pub(crate) fn keep_copy(&self, path: &str, bytes: &Bytes) {
+        if let Some(cache) = &self.cache {
+            cache.keep(path, bytes);
+        }
+    }
+
+    pub(crate) fn forget_copy(&self, path: &str) {
+        if let Some(cache) = &self.cache {
+            cache.forget(path);
+        }
+    }
+
     pub fn exists(&self, path: &str) -> Result<bool, StoreError> {
         match self.persist(|| self.wait(self.store.head(&Path::from(path)))) {
             Ok(_) => Ok(true),
@@ -263,23 +317,28 @@ impl Location {
         }
     }
 
-    /// Up to so many records, in order, up to the first that is not there. From afar they are asked for at once.
-    pub(crate) fn records(&self, first: u64, count: u64) -> Result<Vec<Bytes>, StoreError> {
-        let count = if self.is_far() { count.min(MOST_AT_ONCE) } else { 1 };
-        if count <= 1 {
-            return Ok(self.get_if_present(&record_path(first))?.into_iter().collect());
-        }
-        let mut found = Vec::new();
+    /// How many records are asked for where so many may be: from afar asking takes time.
+    pub(crate) fn at_once(&self, count: u64) -> u64 {
+        if self.is_far() { count.clamp(1, MOST_AT_ONCE) } else { 1 }
+    }
+
+    /// So many records, in order, up to the first that is not there; each with when it came to be there by the clock
+    /// of the place. They are asked for at once.
+    pub(crate) fn records(&self, first: u64, count: u64) -> Result<Vec<(Bytes, Timestamp)>, StoreError> {
         let paths: Vec<String> = (first..first + count).map(record_path).collect();
-        let asked = self.wait(join_all(paths.iter().map(|path| get(&*self.store, path))));
+        let asked = self.wait(join_all(paths.iter().map(|path| get_dated(&*self.store, path))));
+        let mut found = Vec::new();
         for (path, answer) in paths.iter().zip(asked) {
+            let answer = match answer {
+                Err(object_store::Error::Generic { .. }) if self.is_far() => {
+                    self.persist(|| self.wait(get_dated(&*self.store, path)))
+                }
+                answer => answer,
+            };
             match answer {
-                Ok(bytes) => found.push(bytes),
+                Ok(record) => found.push(record),
                 Err(object_store::Error::NotFound { .. }) => break,
-                Err(_) => match self.get_if_present(path)? {
-                    Some(bytes) => found.push(bytes),
-                    None => break,
-                },
+                Err(source) => return Err(StoreError::Io { action: "read", path: path.clone(), source }),
             }
         }
         Ok(found)
@@ -292,6 +351,9 @@ impl Location {
             let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(whole.len());
             return Ok(whole.slice(inside(range.start)..inside(range.end)));
         }
+        if let Some(part) = self.cache.as_ref().and_then(|cache| cache.part(path, &range)) {
+            return Ok(part);
+        }
         self.persist(|| self.wait(self.store.get_range(&Path::from(path), range.clone())))
             .map_err(|source| StoreError::Io { action: "read", path: path.to_owned(), source })
     }
@@ -301,9 +363,17 @@ impl Location {
     pub fn get_checked(&self, file: &FileRef, range: Range<u64>) -> Result<Bytes, StoreError> {
         let first = range.start / BLOCK * BLOCK;
         let last = range.end.next_multiple_of(BLOCK).min(file.size);
-        let blocks = self.get_range(&file.path, first..last, file.size)?;
         let damaged = |reason: String| StoreError::damaged(file.path.as_str(), reason);
-        file.checksums.verify_blocks(&blocks, first).map_err(damaged)?;
+        let mut blocks = self.get_range(&file.path, first..last, file.size)?;
+        if let Err(reason) = file.checksums.verify_blocks(&blocks, first) {
+            // What is damaged may be the copy of it.
+            if self.cache.is_none() {
+                return Err(damaged(reason));
+            }
+            self.forget_copy(&file.path);
+            blocks = self.get_range(&file.path, first..last, file.size)?;
+            file.checksums.verify_blocks(&blocks, first).map_err(damaged)?;
+        }
         let inside = |at: u64| usize::try_from(at - first).unwrap_or(usize::MAX);
         let (from, to) = (inside(range.start), inside(range.end));
         if from > to || to > blocks.len() {
@@ -322,7 +392,7 @@ impl Location {
                     .map_ok(|meta| Listed {
                         path: meta.location.to_string(),
                         size: meta.size,
-                        modified: Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or(Timestamp::MIN),
+                        modified: modified(&meta),
                     })
                     .try_collect(),
             )
@@ -360,6 +430,22 @@ impl Location {
         }
     }
 
+    /// Deletes several at once.
+    pub(crate) fn delete_all(&self, paths: &[String]) -> Result<(), StoreError> {
+        const AT_ONCE: usize = 16;
+        for some in paths.chunks(if self.is_far() { AT_ONCE } else { 1 }) {
+            let places: Vec<Path> = some.iter().map(|path| Path::from(path.as_str())).collect();
+            let asked = self.wait(join_all(places.iter().map(|place| self.store.delete(place))));
+            for (path, answer) in some.iter().zip(asked) {
+                match answer {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => self.forget_copy(path),
+                    Err(_) => self.delete(path)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn put(&self, store: &dyn ObjectStore, path: &str, bytes: &Bytes) -> Result<bool, StoreError> {
         let put = || {
             let options = PutOptions::from(PutMode::Create);
@@ -375,6 +461,31 @@ impl Location {
 
 async fn get(store: &dyn ObjectStore, path: &str) -> Result<Bytes, object_store::Error> {
     store.get(&Path::from(path)).await?.bytes().await
+}
+
+async fn get_dated(store: &dyn ObjectStore, path: &str) -> Result<(Bytes, Timestamp), object_store::Error> {
+    let found = store.get(&Path::from(path)).await?;
+    let modified = modified(&found.meta);
+    Ok((found.bytes().await?, modified))
+}
+
+fn modified(meta: &ObjectMeta) -> Timestamp {
+    Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or(Timestamp::MIN)
+}
+
+async fn get_into(store: &dyn ObjectStore, path: &str, bytes: &mut Vec<u8>) -> Result<(), object_store::Error> {
+    match store.get(&Path::from(path)).await?.payload {
+        GetResultPayload::File(mut file, _) => {
+            file.read_to_end(bytes)
+                .map_err(|error| object_store::Error::Generic { store: "folder", source: Box::new(error) })?;
+        }
+        GetResultPayload::Stream(mut stream) => {
+            while let Some(piece) = stream.try_next().await? {
+                bytes.extend_from_slice(&piece);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Waits a little, longer each time, and not as long as others who wait for the same.

@@ -179,7 +179,27 @@ impl Packed {
     }
 }
 
+/// Whether a name leads to a file beneath the folder it is looked up in, whatever that folder is.
+pub(crate) fn is_plain(path: &str) -> bool {
+    path.split('/').all(|part| !part.is_empty() && part != "." && part != "..") && !path.contains(['\\', '\0'])
+}
+
 impl Step {
+    /// Every file that it names.
+    fn files(&self) -> Box<dyn Iterator<Item = &FileRef> + '_> {
+        match self {
+            Step::Version(version) => Box::new(version.delta.iter().chain(&version.base)),
+            Step::Thin { streams, removed } => {
+                let rewritten = streams.values().flat_map(|thinned| &thinned.rewritten);
+                Box::new(removed.iter().chain(rewritten.flat_map(|version| version.delta.iter().chain(&version.base))))
+            }
+            Step::Pack { packs, removed } => Box::new(removed.iter().chain(packs.iter().map(|packed| &packed.file))),
+            Step::BaselineSet { .. } | Step::BaselineAccept { .. } | Step::BaselineRemove { .. } => {
+                Box::new(std::iter::empty())
+            }
+        }
+    }
+
     fn format(&self) -> u32 {
         match self {
             Step::Version(version) if !version.nature.is_state() => EVENT_FORMAT,
@@ -358,6 +378,9 @@ pub(crate) fn decode(number: u64, bytes: &[u8], location: &str) -> Result<Record
             Some(at) => format!("the first bad byte is byte {at}"),
             None => "it does not add up to its own digest".into(),
         }));
+    }
+    if let Some(path) = ours.step.files().map(|file| &file.path).find(|path| !is_plain(path)) {
+        return Err(damaged(format!("`{path}` is no name of a file in a store")));
     }
     Ok(Record { number, at: ours.at, step: ours.step, check: ours.check, previous: ours.previous })
 }

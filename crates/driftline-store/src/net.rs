@@ -158,6 +158,7 @@ impl Store {
     }
 
     fn read_view(&self, stream: &StreamId, from: u64, to: u64) -> Result<Option<Vec<NetRow>>, StoreError> {
+        let versions = self.catalog.stream(stream)?;
         let prefix = format!("{}/{from:010}-{to:010}-", Self::view_folder(stream));
         for listed in self.location.list(&Self::view_folder(stream))? {
             if !listed.path.starts_with(&prefix) {
@@ -165,8 +166,10 @@ impl Store {
             }
             // Derived: one that is damaged or just gone is made again from the change files.
             let Some(bytes) = self.location.get_if_present(&listed.path)? else { continue };
+            // Retention may have folded the versions into others in which its changes began.
+            let stands = |rows: &Vec<NetRow>| rows.iter().all(|row| versions.get(row.since).is_some());
             if is_named_after(&listed.path, &bytes)
-                && let Some(rows) = decode_view(&bytes)
+                && let Some(rows) = decode_view(&bytes).filter(stands)
             {
                 return Ok(Some(rows));
             }
@@ -185,7 +188,9 @@ impl Store {
         // Of the views from one version only the newest is asked for; a reader that misses one folds the changes.
         let Ok(listed) = self.location.list(&Self::view_folder(stream)) else { return };
         let same_start = format!("{}/{from:010}-", Self::view_folder(stream));
-        for old in listed.iter().filter(|old| old.path.starts_with(&same_start) && old.path < path) {
+        let until = format!("{same_start}{to:010}.");
+        let replaced = |old: &str| old.starts_with(&same_start) && old < until.as_str() && old != path;
+        for old in listed.iter().filter(|old| replaced(&old.path)) {
             let _ = self.location.delete(&old.path);
         }
     }

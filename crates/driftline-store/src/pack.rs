@@ -93,7 +93,8 @@ impl Store {
     fn groups(&self) -> Vec<Group> {
         let mut groups = Vec::new();
         for (id, stream) in self.catalog.all_streams() {
-            groups.extend(group(id, stream).into_iter().filter(|group| group.files().len() >= self.tuning.pack_files));
+            let enough = self.tuning.pack_files.max(2);
+            groups.extend(group(id, stream, enough).into_iter().filter(|group| group.files().len() >= enough));
         }
         groups
     }
@@ -124,26 +125,28 @@ impl Store {
     }
 }
 
-/// Neighbours that fit into one pack together. A file that several versions share goes with all of them.
-fn group(id: &StreamId, stream: &Stream) -> Vec<Group> {
+/// Neighbours that fit into one pack together. A file that several versions share goes with all of them, and only
+/// with others that so many share: a pack is written again when there are enough of its like, so that nothing is
+/// written more often than the logarithm of the history.
+fn group(id: &StreamId, stream: &Stream, enough: usize) -> Vec<Group> {
     let changed: Vec<(u64, &FileRef)> =
         stream.versions().filter_map(|version| Some((version.number, version.delta.as_ref()?))).collect();
-    let mut groups = vec![Group { stream: id.clone(), versions: Vec::new() }];
-    let (mut bytes, mut rows) = (0, 0);
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut bytes, mut rows, mut level) = (0, 0, None);
     for shared in changed.chunk_by(|(_, a), (_, b)| a.path == b.path) {
         let size = shared[0].1.size;
         let count: u64 = shared.iter().map(|(_, file)| file.rows).sum();
-        if bytes + size > MOST_BYTES || rows + count > GROUP as u64 {
-            groups.push(Group { stream: id.clone(), versions: Vec::new() });
-            (bytes, rows) = (0, 0);
-        }
         // One that is too large alone stays alone.
-        if size > MOST_BYTES || count > GROUP as u64 {
-            continue;
+        let fits = size <= MOST_BYTES && count <= GROUP as u64;
+        let like = fits.then(|| shared.len().ilog(enough));
+        if like != level || bytes + size > MOST_BYTES || rows + count > GROUP as u64 {
+            groups.push(Group { stream: id.clone(), versions: Vec::new() });
+            (bytes, rows, level) = (0, 0, like);
         }
-        (bytes, rows) = (bytes + size, rows + count);
-        let versions = shared.iter().map(|(number, file)| (*number, (*file).clone()));
-        groups.last_mut().expect("it begins with one").versions.extend(versions);
+        if let (true, Some(last)) = (fits, groups.last_mut()) {
+            (bytes, rows) = (bytes + size, rows + count);
+            last.versions.extend(shared.iter().map(|(number, file)| (*number, (*file).clone())));
+        }
     }
     groups
 }

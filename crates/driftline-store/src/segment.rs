@@ -15,17 +15,17 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{ChunkReader, FileReader, Length};
+use parquet::file::reader::{ChunkReader, FileReader};
 use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use crate::check::BLOCK;
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::log::FileRef;
 use crate::net::{Known, NetRow};
+use crate::remote::Remote;
 
 /// What a resource looked like at one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -355,43 +355,6 @@ fn optional(
     column.close()
 }
 
-/// Reads ranges of a file in the store as Parquet asks for them. Whole blocks are read and checked, so that no
-/// damaged byte is ever looked at.
-struct Remote {
-    location: Location,
-    file: FileRef,
-}
-
-impl Length for Remote {
-    fn len(&self) -> u64 {
-        self.file.size
-    }
-}
-
-impl ChunkReader for Remote {
-    type T = std::io::Cursor<Bytes>;
-
-    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        // Only page headers are read this way, when a file has no offset index; ours all have one.
-        Ok(std::io::Cursor::new(self.range(start, (start + BLOCK).min(self.file.size))?))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        self.range(start, start + length as u64)
-    }
-}
-
-impl Remote {
-    fn range(&self, start: u64, end: u64) -> Result<Bytes, ParquetError> {
-        match self.location.get_checked(&self.file, start..end) {
-            Ok(bytes) => Ok(bytes),
-            // Whoever reads says which file it is.
-            Err(StoreError::Damaged { reason, .. }) => Err(ParquetError::General(reason)),
-            Err(error) => Err(ParquetError::External(Box::new(error))),
-        }
-    }
-}
-
 /// A change file that is open for reading.
 pub(crate) struct Segment {
     reader: Box<dyn FileReader>,
@@ -446,7 +409,7 @@ impl Segment {
 
     /// Opens a file of which only what is asked for will be read.
     pub(crate) fn open(location: &Location, file: &FileRef) -> Result<Self, StoreError> {
-        Self::open_reader(file, Remote { location: location.clone(), file: file.clone() })
+        Self::open_reader(file, Remote::new(location.clone(), file.clone()))
     }
 
     fn open_reader(file: &FileRef, chunks: impl ChunkReader + 'static) -> Result<Self, StoreError> {

@@ -6,16 +6,15 @@
 
 use std::cell::OnceCell;
 
-use bytes::Bytes;
 use driftline_core::{ContentId, KeyRef, StreamId};
 use sha2::{Digest, Sha256};
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::catalog::{Catalog, Stream};
 use crate::error::StoreError;
 use crate::log::FileRef;
 use crate::segment::{KeyColumns, Segment};
-use crate::store::{Store, VIEWS};
+use crate::slots::{Slot, Slots};
+use crate::store::Store;
 
 /// Half a SHA-256 stands for a key or a line: nobody can make two that collide.
 pub(crate) type Hash = u128;
@@ -23,7 +22,7 @@ pub(crate) type Hash = u128;
 /// A line that is not known; no SHA-256 will ever be this.
 pub(crate) const NO_LINE: Hash = 0;
 
-fn half(digest: &[u8]) -> Hash {
+pub(crate) fn half(digest: &[u8]) -> Hash {
     u128::from_be_bytes(digest[..16].try_into().expect("a SHA-256 has 32 bytes"))
 }
 
@@ -45,23 +44,10 @@ pub(crate) fn hash_line(line: &[u8]) -> Hash {
     half(&Sha256::digest(line))
 }
 
-/// One resource of a version.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
-    pub key: Hash,
-    pub content: ContentId,
-    pub line: Hash,
-    /// The row of its image, counted through all files of the chain.
-    pub row: u32,
-    /// The position at which it came in the observation being committed; 0 until then.
-    pub met: u32,
-    pub seen: bool,
-}
-
 /// All resources of a version, in order of their keys' hashes, without their images.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    pub slots: Vec<Slot>,
+    pub slots: Slots,
     /// Where the keys with these leading bits begin.
     key_starts: Vec<u32>,
     key_shift: u32,
@@ -72,14 +58,14 @@ pub(crate) struct State {
 
 /// A file of the chain: the full image first, then the changes after it. Opened when it is first needed.
 #[derive(Debug)]
-struct ChainFile {
-    file: FileRef,
+pub(crate) struct ChainFile {
+    pub file: FileRef,
     first_row: u32,
     open: OnceCell<Segment>,
 }
 
 impl State {
-    fn new(slots: Vec<Slot>, chain: Vec<ChainFile>) -> Self {
+    fn new(slots: Slots, chain: Vec<ChainFile>) -> Self {
         let mut state = Self { slots, chain, ..Self::default() };
         state.index();
         state
@@ -91,23 +77,23 @@ impl State {
         let bits = count.next_power_of_two().trailing_zeros().clamp(1, 28);
         self.key_shift = 128 - bits;
         self.key_starts = vec![0; (1 << bits) + 1];
-        for slot in &self.slots {
-            self.key_starts[leading(slot.key, self.key_shift) + 1] += 1;
+        for key in self.slots.keys() {
+            self.key_starts[leading(key, self.key_shift) + 1] += 1;
         }
         let mut sum = 0;
         for start in &mut self.key_starts {
             sum += *start;
             *start = sum;
         }
-        if self.slots.iter().any(|slot| slot.line != NO_LINE) {
+        if self.slots.lines().any(|line| line != NO_LINE) {
             let size = (count * 2).next_power_of_two();
             self.line_table = vec![0; size];
-            for (at, slot) in self.slots.iter().enumerate() {
-                let mut place = low(slot.line) & (size - 1);
+            for (at, line) in self.slots.lines().enumerate().filter(|(_, line)| *line != NO_LINE) {
+                let mut place = low(line) & (size - 1);
                 while self.line_table[place] != 0 {
                     place = (place + 1) & (size - 1);
                 }
-                self.line_table[place] = tag(slot.line) | (at as u64 + 1);
+                self.line_table[place] = tag(line) | (at as u64 + 1);
             }
         }
     }
@@ -132,7 +118,7 @@ impl State {
         }));
         for (found, &line) in found.iter_mut().zip(lines) {
             // Two lines with one tag are rare enough to be treated as not known.
-            if found.is_some_and(|at| self.slots[at].line != line) || line == NO_LINE {
+            if found.is_some_and(|at| self.slots.line(at) != line) || line == NO_LINE {
                 *found = None;
             }
         }
@@ -144,7 +130,15 @@ impl State {
         }
         let bucket = leading(key, self.key_shift);
         let (start, end) = (self.key_starts[bucket] as usize, self.key_starts[bucket + 1] as usize);
-        (start..end).find(|&at| self.slots[at].key == key)
+        (start..end).find(|&at| self.slots.key(at) == key)
+    }
+
+    /// Whether a chain is the one this was read from, and then a file of changes if there is one.
+    pub(crate) fn leads_to(&self, chain: &[ChainFile], delta: Option<&FileRef>) -> bool {
+        let same = |a: &FileRef, b: &FileRef| a.path == b.path && a.part == b.part;
+        let known = self.chain.iter().map(|chained| &chained.file).chain(delta);
+        chain.len() == self.chain.len() + usize::from(delta.is_some())
+            && known.zip(chain).all(|(known, chained)| same(known, &chained.file))
     }
 
     /// How many rows the files of the chain have together.
@@ -203,7 +197,7 @@ fn low(hash: Hash) -> usize {
     hash as usize
 }
 
-fn rows_of(file: &FileRef) -> u32 {
+pub(crate) fn rows_of(file: &FileRef) -> u32 {
     u32::try_from(file.rows).unwrap_or(u32::MAX)
 }
 
@@ -215,9 +209,26 @@ impl ChainFile {
         let segment = store.read_parts(&self.file)?;
         Ok(self.open.get_or_init(|| segment))
     }
+
+    /// What each row says of its resource, and whether that is there after it.
+    fn rows(&self, store: &Store) -> Result<Vec<(Slot, bool)>, StoreError> {
+        let mut rows = Vec::with_capacity(rows_of(&self.file) as usize);
+        self.segment(store)?.keys(|row, key, content, seen| {
+            let slot = Slot {
+                key: hash_parts(key.kind.data(), key.place.data(), key.id.data()),
+                content: content.unwrap_or(ContentId([0; 16])),
+                line: NO_LINE,
+                row: self.first_row + row,
+                seen,
+            };
+            rows.push((slot, content.is_some()));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
 }
 
-fn chain_files(stream: &Stream, id: &StreamId, version: u64) -> Result<Vec<ChainFile>, StoreError> {
+pub(crate) fn chain_files(stream: &Stream, id: &StreamId, version: u64) -> Result<Vec<ChainFile>, StoreError> {
     let (_, base, changes) = stream
         .chain(version)
         .ok_or_else(|| StoreError::damaged(id.to_string(), "no full image starts its versions"))?;
@@ -242,25 +253,18 @@ impl Store {
     ) -> Result<State, StoreError> {
         let chain = chain_files(catalog.stream(stream)?, stream, version)?;
         if let Some(reader) = reader
-            && let Some(slots) = self.read_index(stream, &chain, reader)?
+            && let Some((mut slots, covered)) = self.read_index(stream, &chain, reader)?
         {
+            for chained in &chain[covered..] {
+                let rows = chained.rows(self)?;
+                slots.follow(&rows);
+            }
             return Ok(State::new(slots, chain));
         }
         // Later rows replace earlier ones of the same key; the last one says whether it is still there.
         let mut rows: Vec<(Slot, bool)> = Vec::new();
         for chained in &chain {
-            chained.segment(self)?.keys(|row, key, content, seen| {
-                let slot = Slot {
-                    key: hash_parts(key.kind.data(), key.place.data(), key.id.data()),
-                    content: content.unwrap_or(ContentId([0; 16])),
-                    line: NO_LINE,
-                    row: chained.first_row + row,
-                    met: 0,
-                    seen,
-                };
-                rows.push((slot, content.is_some()));
-                Ok(())
-            })?;
+            rows.extend(chained.rows(self)?);
         }
         rows.sort_unstable_by_key(|(slot, _)| (slot.key, slot.row));
         let mut slots: Vec<Slot> = Vec::with_capacity(rows.len());
@@ -278,97 +282,7 @@ impl Store {
                 .map_or(last.row, |(slot, _)| slot.row);
             slots.push(Slot { row: image, ..last });
         }
-        Ok(State::new(slots, chain))
+        drop(rows);
+        Ok(State::new(Slots::new(slots), chain))
     }
-
-    fn index_folder(stream: &StreamId) -> String {
-        format!("{VIEWS}/index/{stream}")
-    }
-
-    fn read_index(
-        &self,
-        stream: &StreamId,
-        chain: &[ChainFile],
-        reader: &str,
-    ) -> Result<Option<Vec<Slot>>, StoreError> {
-        let wanted = identity(chain.iter().map(|chained| &chained.file), reader);
-        for listed in self.location.list(&Self::index_folder(stream))? {
-            if !listed.path.contains(&wanted) {
-                continue;
-            }
-            let Some(bytes) = self.location.get_if_present(&listed.path)? else { continue };
-            // Derived: one that is damaged is made again.
-            if is_index_named_after(&listed.path, &bytes) {
-                return Ok(decode(&bytes));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Keeps the index of the newest version of a stream. Best effort: without it a commit takes longer.
-    pub(crate) fn write_index(&self, stream: &StreamId, version: u64, reader: &str, mut slots: Vec<Slot>) {
-        let Ok(found) = self.catalog.stream(stream) else { return };
-        let Ok(chain) = chain_files(found, stream, version) else { return };
-        // Stable, because it is fast on what is sorted but for a few at the end.
-        slots.sort_by_key(|slot| slot.key);
-        let bytes = encode(&slots);
-        let folder = Self::index_folder(stream);
-        let wanted = identity(chain.iter().map(|chained| &chained.file), reader);
-        let path = format!("{folder}/{wanted}-{:032x}.bin", xxh3_128(&bytes));
-        let Ok(older) = self.location.list(&folder) else { return };
-        if self.location.put_derived(&path, bytes).is_ok() {
-            for old in older.iter().filter(|old| old.path != path) {
-                let _ = self.location.delete(&old.path);
-            }
-        }
-    }
-}
-
-/// Names an index: which files it is of, and who read the lines, since another reader may seal other properties.
-fn identity<'a>(files: impl Iterator<Item = &'a FileRef>, reader: &str) -> String {
-    let mut hasher = Sha256::new_with_prefix(b"driftline/index/v1\0").chain_update(reader);
-    for file in files {
-        hasher.update([0]);
-        hasher.update(&file.path);
-        if let Some(part) = file.part {
-            hasher.update([0]);
-            hasher.update(part.first.to_be_bytes());
-        }
-    }
-    format!("{:032x}", half(&hasher.finalize()))
-}
-
-/// Whether an index's bytes are those its name promises.
-pub(crate) fn is_index_named_after(path: &str, bytes: &[u8]) -> bool {
-    let digest = path.rsplit('-').next().and_then(|end| end.strip_suffix(".bin"));
-    digest.is_some_and(|digest| digest == format!("{:032x}", xxh3_128(bytes)))
-}
-
-/// Per slot: key, content and line, 16 bytes each, then row and sighting in 5.
-const SLOT_BYTES: usize = 16 * 3 + 5;
-
-fn encode(slots: &[Slot]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(slots.len() * SLOT_BYTES);
-    for slot in slots {
-        bytes.extend_from_slice(&slot.key.to_be_bytes());
-        bytes.extend_from_slice(&slot.content.0);
-        bytes.extend_from_slice(&slot.line.to_be_bytes());
-        bytes.extend_from_slice(&slot.row.to_be_bytes());
-        bytes.push(u8::from(slot.seen));
-    }
-    bytes
-}
-
-fn decode(bytes: &Bytes) -> Option<Vec<Slot>> {
-    let (chunks, rest) = bytes.as_chunks::<SLOT_BYTES>();
-    let part = |chunk: &[u8; SLOT_BYTES], at: usize| <[u8; 16]>::try_from(&chunk[at..at + 16]).expect("16 bytes");
-    let slot = |chunk: &[u8; SLOT_BYTES]| Slot {
-        key: u128::from_be_bytes(part(chunk, 0)),
-        content: ContentId(part(chunk, 16)),
-        line: u128::from_be_bytes(part(chunk, 32)),
-        row: u32::from_be_bytes(chunk[48..52].try_into().expect("4 bytes")),
-        met: 0,
-        seen: chunk[52] != 0,
-    };
-    rest.is_empty().then(|| chunks.iter().map(slot).collect())
 }

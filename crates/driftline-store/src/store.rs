@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::Accepted;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Version};
 use crate::check::{Checksums, sha256_hex};
 use crate::error::{FORMAT, PLAIN_FORMAT, StoreError};
 use crate::location::{Location, Place, pause};
@@ -29,6 +29,11 @@ const SNAPSHOTS: &str = "view/catalog";
 const MAX_TRIES: u32 = 10_000;
 /// How often one record is put while nobody holds its number.
 const RECORD_TRIES: u32 = 8;
+
+/// How many records are asked for at first when a sum of the log is at hand, the last that it counts included.
+const AFTER_A_SUM: u64 = 8;
+/// A sum of the log is written after one more interval for every so many intervals of it.
+const RECORDS_A_STEP: u64 = 256;
 
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -71,40 +76,63 @@ impl Default for Tuning {
 impl Store {
     /// Opens the store in a place for reading; there must be one.
     pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
-        Self::load(Location::open(&place.into())?)
+        let store = Self::load(Location::open(&place.into())?)?;
+        match store.location.is_far() && store.catalog.next == 0 {
+            true => Err(StoreError::NoStore { location: store.name() }),
+            false => Ok(store),
+        }
     }
 
     /// Opens the store in a place, making one if there is nothing.
     pub fn create(place: impl Into<Place>) -> Result<Self, StoreError> {
         let store = Self::load(Location::create(place.into())?)?;
-        // Not every look-alike of S3 keeps the one promise that everything here stands on.
-        if store.location.is_far() && store.catalog.next == 0 && !store.probe()? {
-            return Err(StoreError::NotAStore {
-                location: store.name(),
-                reason: "it replaces files that are there although it is told not to (`If-None-Match: *`), so two \
-                         observers at once would lose versions"
-                    .into(),
-            });
+        if store.location.is_far() && store.catalog.next == 0 {
+            store.location.check_vacant()?;
+            // Not every look-alike of S3 keeps the one promise that everything here stands on.
+            if !store.probe()? {
+                return Err(StoreError::NotAStore {
+                    location: store.name(),
+                    reason: "it replaces files that are there although it is told not to (`If-None-Match: *`), so two \
+                             observers at once would lose versions"
+                        .into(),
+                });
+            }
         }
         Ok(store)
     }
 
     fn load(location: Location) -> Result<Self, StoreError> {
-        let catalog = latest_snapshot(&location)?.unwrap_or_default();
+        let summed = latest_snapshot(&location)?;
+        let catalog = Catalog::default();
         let mut store = Self { location, catalog, tuning: Tuning::default(), packs: LastPack::default() };
-        store.check_snapshot()?;
+        if let Some(summed) = summed
+            && let Some(last) = summed.next.checked_sub(1)
+        {
+            // The sum of a log must end where the log itself says: the last record it counts is read and compared, and
+            // the next ones are asked for beside it.
+            let asked = store.location.at_once(AFTER_A_SUM);
+            let mut records = store.location.records(last, asked)?.into_iter();
+            let Some((bytes, _)) = records.next() else {
+                return Err(StoreError::damaged(log::record_path(last), "the file is missing"));
+            };
+            let found = records.len() as u64 + 1;
+            // Of another log, or one that was replaced: the log itself is what counts.
+            if log::decode(last, &bytes, &store.name())?.check == summed.last_check {
+                store.catalog = summed;
+                store.take_in(records.map(|(bytes, _)| bytes))?;
+                if found < asked {
+                    return Ok(store);
+                }
+            }
+        }
         store.refresh()?;
         Ok(store)
     }
 
-    /// The sum of a log must end where the log itself says: the last record it counts is read and compared.
-    fn check_snapshot(&mut self) -> Result<(), StoreError> {
-        let Some(last) = self.catalog.next.checked_sub(1) else { return Ok(()) };
-        let path = log::record_path(last);
-        let record = log::decode(last, &self.location.get(&path)?, &self.name())?;
-        if record.check != self.catalog.last_check {
-            // Of another log, or one that was replaced: the log itself is what counts.
-            self.catalog = Catalog::default();
+    fn take_in(&mut self, records: impl Iterator<Item = Bytes>) -> Result<(), StoreError> {
+        for bytes in records {
+            let record = log::decode(self.catalog.next, &bytes, &self.name())?;
+            self.catalog.apply(record)?;
         }
         Ok(())
     }
@@ -120,13 +148,12 @@ impl Store {
         // The more there were, the more there may be.
         let mut count = 1;
         loop {
-            let records = self.location.records(self.catalog.next, count)?;
+            let asked = self.location.at_once(count);
+            let records = self.location.records(self.catalog.next, asked)?;
             count = count.saturating_mul(2);
-            for bytes in &records {
-                let record = log::decode(self.catalog.next, bytes, &self.name())?;
-                self.catalog.apply(record)?;
-            }
-            if records.is_empty() {
+            let found = records.len() as u64;
+            self.take_in(records.into_iter().map(|(bytes, _)| bytes))?;
+            if found < asked {
                 return Ok(());
             }
         }
@@ -292,8 +319,9 @@ impl Store {
         {
             return Ok(bytes);
         }
-        let bytes = self.location.get(&file.path)?;
-        file.checksums.verify(&bytes, file.size).map_err(|reason| StoreError::damaged(file.path.as_str(), reason))?;
+        let bytes = self.location.get_good(&file.path, |bytes| {
+            file.checksums.verify(bytes, file.size).map_err(|reason| StoreError::damaged(file.path.as_str(), reason))
+        })?;
         if file.part.is_some() {
             self.packs.keep(&file.path, &bytes);
         }
@@ -308,23 +336,33 @@ impl Store {
     /// What a version looked at.
     pub fn coverage(&self, name: &str) -> Result<Coverage, StoreError> {
         let path = coverage_path(name);
-        let bytes = self.location.get(&path)?;
+        let bytes = self.location.get_good(&path, |bytes| decode_coverage(&path, name, bytes).map(|_| ()))?;
         decode_coverage(&path, name, &bytes)
     }
 
-    pub(crate) fn write_coverage(&self, coverage: &Coverage) -> Result<String, StoreError> {
+    /// Equal coverage is the same file, and most passes of a source cover the same: what the version before names
+    /// is there, and stays.
+    pub(crate) fn write_coverage(&self, coverage: &Coverage, parent: Option<&Version>) -> Result<String, StoreError> {
         let bytes = encode_coverage(coverage);
         let name = sha256_hex(&bytes)[..32].to_owned();
         let path = coverage_path(&name);
-        // Equal coverage is the same file, and most passes of a source cover the same.
-        if !self.location.exists(&path)? {
+        if parent.is_none_or(|parent| parent.coverage != name) && !self.location.exists(&path)? {
             self.location.put_own(&path, bytes)?;
         }
         Ok(name)
     }
 
+    /// Once a record names a coverage: what was found before may have been deleted until then, because nothing named
+    /// it. From now on something does.
+    pub(crate) fn keep_coverage(&self, coverage: &Coverage, parent: Option<&Version>) -> Result<(), StoreError> {
+        self.write_coverage(coverage, parent).map(|_| ())
+    }
+
     fn snapshot_if_due(&self) {
-        if !self.catalog.next.is_multiple_of(self.tuning.snapshot_every) {
+        // It weighs as much as all versions together, so it is written the rarer the more there are.
+        let every =
+            self.tuning.snapshot_every * (1 + self.catalog.next / (self.tuning.snapshot_every * RECORDS_A_STEP));
+        if !self.catalog.next.is_multiple_of(every) {
             return;
         }
         // Derived and rebuildable: if it cannot be written, opening reads the log instead and means the same.
@@ -372,10 +410,11 @@ fn encode_snapshot(catalog: &Catalog) -> serde_json::Result<Vec<u8>> {
 }
 
 fn decode_snapshot(bytes: &[u8]) -> Option<Catalog> {
-    match serde_json::from_slice::<Wrapped<Catalog>>(bytes) {
+    let catalog = match serde_json::from_slice::<Wrapped<Catalog>>(bytes) {
         Ok(wrapped) => (wrapped.format <= FORMAT).then_some(wrapped.catalog),
         Err(_) => serde_json::from_slice(bytes).ok(),
-    }
+    };
+    catalog.filter(|catalog: &Catalog| catalog.files().all(|file| log::is_plain(&file.path)))
 }
 
 /// Whether a file whose name ends in `-<digest>.<ending>` has that digest.

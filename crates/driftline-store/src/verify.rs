@@ -6,11 +6,11 @@ use driftline_core::{ContentId, Properties, ResourceKey, Value};
 
 use crate::catalog::Catalog;
 use crate::error::StoreError;
+use crate::index::is_index_named_after;
 use crate::location::Location;
 use crate::log;
 use crate::pack::LastPack;
 use crate::segment::{Image, Row};
-use crate::state::is_index_named_after;
 use crate::store::{COVERAGE, StateDigest, Store, VIEWS, decode_coverage, is_named_after};
 
 /// What was read, when all of it was good.

@@ -37,6 +37,7 @@ const GAP: &str = "it was gone and came back with other properties";
 const NESTED: &str = "several versions changed it at different depths";
 const WHOLE: &str = "several versions replaced it by something of the same kind";
 const UNCLEAR: &str = "the two sides of a change cannot be told apart in its text";
+const GONE: &str = "it is gone, and what it was tells whether that is good news";
 const UNKNOWN: &str = "one side has a value that could not be resolved";
 const SORTED: &str = "an array whose order does not count lies in one whose order does";
 const DEEP: &str = "the elements of an array whose order does not count nest too deep";
@@ -390,7 +391,8 @@ fn answer(book: &RuleBook, dialect: Dialect) -> String {
 looked AS (
   SELECT s.*, {expected}, {live},
     CASE WHEN {ignored} THEN 1 ELSE 0 END AS ignored,
-    CASE WHEN s.resolves = 1 OR ({resolved}) THEN 1 ELSE 0 END AS gone_well
+    CASE WHEN s.resolves = 1 OR ({resolved}) THEN 1 ELSE 0 END AS gone_well,
+    CASE WHEN s.accepted = 0 AND ({perhaps}) THEN 1 ELSE 0 END AS perhaps_well
   FROM summed s
   LEFT JOIN coverage c ON c.in_stream = s.stream AND c.of_type = s.type AND c.in_place = s.place
   LEFT JOIN coverage t ON t.in_stream = s.stream AND t.of_type = s.type AND t.in_place = '*'
@@ -411,6 +413,7 @@ answered AS (
     WHEN was_hash IS NULL AND ignored = 1 THEN 'excused'
     WHEN was_hash IS NULL THEN 'unknown'
     WHEN is_hash IS NULL AND gone_well = 1 THEN 'resolved'
+    WHEN is_hash IS NULL AND perhaps_well = 1 THEN {gone}
     WHEN is_hash IS NULL THEN 'deleted'
     WHEN was_hash = is_hash THEN 'nothing'
     -- What differs is named by no rule, so it counts.
@@ -443,6 +446,8 @@ ORDER BY type, place, id, stream
         live = complete("live_complete"),
         ignored = rules::ignored_whole(dialect, book),
         resolved = rules::resolved_whole(dialect, book),
+        perhaps = rules::resolved_by_what_it_was(dialect, book),
+        gone = undecided(GONE),
         gap = undecided(GAP),
         unknown = undecided(UNKNOWN),
         untold = undecided(UNTOLD),

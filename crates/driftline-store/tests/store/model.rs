@@ -2,6 +2,7 @@
 //! and what drift says, whatever views, indexes, full images, retention and reopening lie in between.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use driftline_core::coverage::{Coverage, Outcome};
 use driftline_core::judge::{Judgement, Side, judge, not_checked};
@@ -30,6 +31,8 @@ enum Action {
         by_line: bool,
         /// Listed by one of two backends.
         other_backend: bool,
+        /// While it comes in, somebody else keeps only so many versions.
+        thin_meanwhile: Option<usize>,
     },
     /// Pin the newest version.
     Pin,
@@ -41,10 +44,16 @@ enum Action {
 fn any_action() -> impl Strategy<Value = Action> {
     let world = prop::collection::btree_map(0u8..12, 0u8..6, 0..10);
     let cut = prop::array::uniform4(prop::bool::weighted(0.2));
-    let observe =
-        (world, cut, any::<bool>(), prop::bool::weighted(0.2)).prop_map(|(world, partial, by_line, other_backend)| {
-            Action::Observe { world, partial, by_line, other_backend }
-        });
+    let thin = prop::option::weighted(0.15, 1usize..4);
+    let observe = (world, cut, any::<bool>(), prop::bool::weighted(0.2), thin).prop_map(
+        |(world, partial, by_line, other_backend, thin_meanwhile)| Action::Observe {
+            world,
+            partial,
+            by_line,
+            other_backend,
+            thin_meanwhile,
+        },
+    );
     let others = prop_oneof![Just(Action::Pin), (1usize..4).prop_map(Action::Thin), Just(Action::Reopen)];
     prop_oneof![observe.clone(), observe.clone(), observe, others]
 }
@@ -87,6 +96,8 @@ fn book() -> RuleBook {
         rule("/**/approximateMessageCount", RuleKind::Volatile),
         rule("/tags", RuleKind::Unordered),
         rule("/deep/c", RuleKind::Ignore),
+        // Gone from `{"deep":5}` is good news; from anything else it is not.
+        rule("/deep", RuleKind::Resolved(vec![Value::from(5i64)])),
     ])
 }
 
@@ -148,7 +159,7 @@ impl Run {
         self.step += 1;
         let now = moment(self.step);
         match action {
-            Action::Observe { world, partial: cut, by_line, other_backend } => {
+            Action::Observe { world, partial: cut, by_line, other_backend, thin_meanwhile } => {
                 let world: BTreeMap<ResourceKey, Value> = world
                     .iter()
                     .map(|(number, number_of_value)| (resource(*number), value(*number_of_value)))
@@ -159,8 +170,9 @@ impl Run {
                     coverage.record(extent(KINDS[at % 2], PLACES[at / 2]), outcome);
                 }
                 let version = next(&self.versions, &world, &coverage);
-                let committed = self.commit(&world, coverage, *by_line, now);
-                assert_eq!(committed, self.versions.keys().next_back().copied().unwrap_or(0) + 1);
+                let newest = self.versions.keys().next_back().copied().unwrap_or(0);
+                let committed = self.commit(&world, coverage, *by_line, *thin_meanwhile, now);
+                assert_eq!(committed, newest + 1);
                 self.versions.insert(committed, version);
             }
             Action::Pin => {
@@ -191,15 +203,17 @@ impl Run {
         world: &BTreeMap<ResourceKey, Value>,
         coverage: Coverage,
         by_line: bool,
+        thin_meanwhile: Option<usize>,
         now: jiff::Timestamp,
     ) -> u64 {
         let permissions = Permissions { empty: true, older: false };
-        if !by_line {
+        if !by_line && thin_meanwhile.is_none() {
             let observation = observation(&self.stream, now, coverage, world);
             return self.store.commit(&observation, None, permissions, now).unwrap().version;
         }
         let header = observation(&self.stream, now, coverage, []).header;
-        let mut draft = self.store.draft(header, Some("test reader".into())).unwrap();
+        let reader = by_line.then(|| "test reader".to_owned());
+        let mut draft = self.store.draft(header, reader).unwrap();
         let lines: Vec<String> = world.iter().map(|(key, value)| format!("{key} {}", value.to_json())).collect();
         let bytes: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
         let mut known = Vec::new();
@@ -207,6 +221,16 @@ impl Run {
         for (((key, value), known), line) in world.iter().zip(known).zip(bytes) {
             if !known {
                 draft.push(key.as_ref(), driftline_core::Properties::new(value).as_ref(), line).unwrap();
+            }
+        }
+        if let Some(keep_last) = thin_meanwhile {
+            let mut other = Store::open(self.folder.path().join("store")).unwrap().with_tuning(EAGER);
+            // The files stay: whoever reads them now may need them.
+            let grace = SignedDuration::from_hours(1_000_000);
+            let collected =
+                other.collect(Retention { keep_for: SignedDuration::ZERO, keep_last, grace }, now, false).unwrap();
+            for dropped in collected.dropped.get(&self.stream).into_iter().flatten() {
+                self.versions.remove(dropped).unwrap();
             }
         }
         draft.finish(None, permissions, now).unwrap().version
@@ -238,6 +262,10 @@ impl Run {
             self.store.replay(&self.stream, *number, step).unwrap();
             assert_eq!(replayed, whole, "what happened up to version {number} adds up to it");
         }
+        // What is derived may be deleted, and the answers are the same, down to when each drift began.
+        let copy = tempfile::tempdir().unwrap();
+        copy_without_views(&self.folder.path().join("store"), copy.path());
+        let bare = Store::open(copy.path()).unwrap();
         for (from, expected) in &self.versions {
             for (to, live) in &self.versions {
                 let question = Question {
@@ -245,6 +273,7 @@ impl Run {
                     accepted: Vec::new(),
                 };
                 let drift = self.store.drift(&question, &book).unwrap();
+                assert_eq!(drift, bare.drift(&question, &book).unwrap(), "{from} to {to} without what is derived");
                 let answers = oracle(expected, live, &book);
                 let mut tally = Tally::default();
                 for judgement in answers.values() {
@@ -267,6 +296,18 @@ impl Run {
             }
         }
         self.store.verify().unwrap();
+    }
+}
+
+fn copy_without_views(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        if entry.is_dir() && name != "view" {
+            std::fs::create_dir(to.join(&name)).unwrap();
+            copy_without_views(&entry, &to.join(&name));
+        } else if entry.is_file() {
+            std::fs::copy(&entry, to.join(&name)).unwrap();
+        }
     }
 }
 
@@ -318,6 +359,7 @@ fn a_switch_of_backend_deletes_nothing_and_a_switch_back_tells_what_is_gone() {
         partial: [false; 4],
         by_line: false,
         other_backend,
+        thin_meanwhile: None,
     };
     // All, then only some (twice), then all again but for one.
     for action in [observe(&[0, 1, 2, 3], false), observe(&[0], true), observe(&[0], true), observe(&[0, 1, 2], false)]

@@ -110,9 +110,23 @@ fn commits_go_on_after_packing_and_packs_are_packed_when_there_are_enough() {
     }
     let far = drift(&store, 20, 55);
     let collected = store.collect(KEEP_ALL, moment(80), false).unwrap();
-    assert_eq!(collected.packed, (16, 1), "the pack and fifteen files");
+    assert_eq!(collected.packed, (15, 1), "what is new, and not the pack again");
     assert_eq!(drift(&Store::open(folder.path()).unwrap(), 20, 55), far);
     assert_eq!(store.verify().unwrap().versions, 55);
+    for round in 0..6 {
+        for step in 0..8u32 {
+            let step = 80 + round * 8 + step;
+            let world = BTreeMap::from([(key("T", "p", "thing-0"), Value::from(i64::from(step)))]);
+            let seen = observation(&stream("things"), moment(step), Coverage::complete(), &world);
+            store.commit(&seen, None, Permissions::default(), moment(step)).unwrap();
+        }
+        let packed = store.collect(KEEP_ALL, moment(88 + round * 8), false).unwrap().packed;
+        assert_eq!(packed, (8, 1), "round {round}");
+    }
+    let collected = store.collect(KEEP_ALL, moment(200), false).unwrap();
+    assert_eq!(collected.packed, (8, 1), "eight packs are enough");
+    assert_eq!(drift(&Store::open(folder.path()).unwrap(), 20, 55), far);
+    assert_eq!(store.verify().unwrap().versions, 103);
 }
 
 #[test]

@@ -299,6 +299,13 @@ pub(crate) fn resolved_whole(dialect: Dialect, book: &RuleBook) -> String {
     any(&rules.map(|rule| when(dialect, rule, [])).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
+/// A condition that the resource's being gone is good news, if it was what some rule says.
+pub(crate) fn resolved_by_what_it_was(dialect: Dialect, book: &RuleBook) -> String {
+    let resolving = |rule: &&Rule| matches!(&rule.kind, RuleKind::Resolved(_));
+    let rules = book.rules().iter().filter(resolving);
+    any(&rules.map(|rule| when(dialect, rule, [])).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
+}
+
 /// A condition that a value which is known to be unknown excuses whatever is on the other side.
 pub(crate) fn excuses_unknown(dialect: Dialect, book: &RuleBook) -> Option<String> {
     let unknown = |rule: &&Rule| matches!(rule.kind, RuleKind::Equivalent(Equivalence::Unknown));
