@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use driftline_core::{Coverage, Header, Observation, Properties, Resource, ResourceKey, RuleBook, StreamId, Value};
+use driftline_core::{
+    Coverage, Extent, Header, Observation, Outcome, Properties, Resource, ResourceKey, RuleBook, StreamId, Value,
+};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
 use driftline_store::{Bucket, Place, Store, StoreError};
@@ -18,7 +20,7 @@ use fake_aws::{Emulator, Proxy, Settings};
 use jiff::{SignedDuration, Timestamp};
 use object_store::aws::AmazonS3Builder;
 use object_store::prefix::PrefixStore;
-use object_store::{ClientOptions, ObjectStore, PutOptions};
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutOptions};
 use tokio::runtime::Runtime;
 
 /// A server, a proxy before it, and a bucket in it.
@@ -123,6 +125,15 @@ fn numbers(store: &Store, stream: &StreamId, version: u64) -> BTreeMap<String, S
     found.into_iter().map(|(key, value)| (key.id, value.get("number").unwrap().to_json())).collect()
 }
 
+/// The number that all queues of a version have: five of them, from one pass.
+fn whole(store: &Store, stream: &StreamId, version: u64) -> String {
+    let found = numbers(store, stream, version);
+    assert_eq!(found.len(), 5, "{stream} v{version} has lost some or gained some: {found:?}");
+    let passes: BTreeSet<&String> = found.values().collect();
+    assert_eq!(passes.len(), 1, "{stream} v{version} has parts of several passes: {found:?}");
+    found.into_values().next().unwrap()
+}
+
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -137,7 +148,7 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
     Store::create(bench.place("many", None)).unwrap();
     bench.fail_now_and_then();
     let done = AtomicBool::new(false);
-    let looked = AtomicU64::new(0);
+    let (looked, packed) = (AtomicU64::new(0), AtomicU64::new(0));
     let clock = AtomicU64::new(1);
     let cache = tempfile::tempdir().unwrap();
     let place = bench.place("many", Some(cache.path()));
@@ -161,15 +172,37 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
                 })
             })
             .collect();
-        let (reader, place, done, looked) = (scope, &place, &done, &looked);
-        reader.spawn(move || {
+        let (others, place, done, looked, packed) = (scope, &place, &done, &looked, &packed);
+        others.spawn(move || {
             while !done.load(Ordering::Relaxed) {
-                let Ok(store) = Store::open(place) else { continue };
+                let store = match Store::open(place) {
+                    Ok(store) => store,
+                    // The network is made to fail; that may be told. Anything else would be a store that is half there.
+                    Err(StoreError::Io { .. }) => continue,
+                    Err(error) => panic!("a reader found the store broken: {error}"),
+                };
                 for (stream, versions) in store.catalog().streams() {
                     let Some(head) = versions.head() else { continue };
-                    let seen: BTreeSet<String> = numbers(&store, stream, head.number).into_values().collect();
-                    assert_eq!(seen.len(), 1, "{stream} v{} has parts of several passes: {seen:?}", head.number);
+                    whole(&store, stream, head.number);
                     looked.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        // Meanwhile somebody packs what is there. Nothing is old enough to be deleted.
+        let bench = &bench;
+        others.spawn(move || {
+            let hour = SignedDuration::from_hours(1);
+            let retention = Retention { keep_for: hour * 1_000_000, keep_last: 1, grace: hour };
+            while !done.load(Ordering::Relaxed) {
+                let now = Timestamp::now();
+                match Store::open(bench.place("many", None)).and_then(|mut store| store.collect(retention, now, false))
+                {
+                    Ok(collected) => {
+                        assert_eq!((collected.dropped.len(), collected.files_deleted), (0, 0));
+                        packed.fetch_add(collected.packed.1 as u64, Ordering::Relaxed);
+                    }
+                    Err(StoreError::Io { .. }) => {}
+                    Err(error) => panic!("packing failed: {error}"),
                 }
             }
         });
@@ -186,13 +219,13 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
     for (stream, known) in store.catalog().streams() {
         for version in known.versions() {
             versions += 1;
-            let seen: BTreeSet<String> = numbers(&store, stream, version.number).into_values().collect();
-            assert_eq!(seen.len(), 1, "{stream} v{}: {seen:?}", version.number);
-            assert!(all.insert(seen), "{stream} v{} is there twice", version.number);
+            let pass = whole(&store, stream, version.number);
+            assert!(all.insert(pass), "{stream} v{} is there twice", version.number);
         }
     }
     assert_eq!(versions, writers * commits, "each commit is one version");
     assert!(looked.load(Ordering::Relaxed) > 0);
+    assert!(packed.load(Ordering::Relaxed) > 0, "nothing was packed meanwhile");
     store.verify().unwrap();
     let calls = bench.proxy.calls();
     let injected: u64 =
@@ -206,8 +239,9 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
     let _ = writeln!(std::io::stderr().lock(), "{by_operation:?}");
     let _ = writeln!(
         std::io::stderr().lock(),
-        "{versions} versions by {writers} writers; {all} requests, {injected} of them made to fail; {} looks",
-        looked.load(Ordering::Relaxed)
+        "{versions} versions by {writers} writers; {all} requests, {injected} of them made to fail; {} looks, {} packs",
+        looked.load(Ordering::Relaxed),
+        packed.load(Ordering::Relaxed)
     );
 }
 
@@ -280,4 +314,44 @@ fn a_prefix_with_other_things_is_left_alone() {
     bench.runtime.block_on(bucket.objects.put_opts(&path, "mine".into(), PutOptions::default())).unwrap();
     let refused = Store::create(bench.place("shared", None)).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refused.contains("readme.txt"), "{refused}");
+}
+
+/// A pass covers what an earlier one did, and that file is deleted while the record is on its way.
+#[test]
+fn coverage_that_is_deleted_before_it_is_named_is_put_back() {
+    let Some(bench) = Bench::new() else { return };
+    let place = bench.place("covered", None);
+    let mut store = Store::create(&place).unwrap();
+    let queues = |number: i64| (0..5).map(move |queue| (format!("queue-{queue}"), number));
+    let partial = Outcome::Partial { reason: "throttled".into() };
+    let mut other = pass("queues", 2, queues(2));
+    other.header.coverage.record(Extent { kind: KIND.into(), place: REGION.into() }, partial);
+    store.commit(&pass("queues", 1, queues(1)), None, Permissions::default(), at(1)).unwrap();
+    store.commit(&other, None, Permissions::default(), at(2)).unwrap();
+    let stream: StreamId = "queues".parse().unwrap();
+    let names: Vec<String> =
+        store.catalog().stream(&stream).unwrap().versions().map(|version| version.coverage.clone()).collect();
+    assert_ne!(names[0], names[1], "the two cover different things");
+
+    bench.fail(
+        serde_json::json!([{"match": {"service": "s3", "operation": "PutObject"}, "do": {"slow": {"ms": 1500}}}]),
+    );
+    bench.proxy.forget_calls();
+    let Place::Bucket(bucket) = &place else { unreachable!() };
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| store.commit(&pass("queues", 3, queues(3)), None, Permissions::default(), at(3)));
+        let looked = || bench.proxy.calls().iter().any(|counted| counted.call.operation == "HeadObject");
+        while !looked() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let path = format!("coverage/{}.json.zst", names[0]).into();
+        bench.runtime.block_on(bucket.objects.delete(&path)).unwrap();
+        writing.join().unwrap().unwrap();
+    });
+    bench.fail(serde_json::json!([]));
+    let store = Store::open(&place).unwrap();
+    let newest = store.catalog().stream(&stream).unwrap().head().unwrap();
+    assert_eq!((newest.number, &newest.coverage), (3, &names[0]));
+    store.coverage(&newest.coverage).unwrap();
+    store.verify().unwrap();
 }
