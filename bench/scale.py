@@ -106,15 +106,20 @@ def one_size(scale, size, given):
     return None
 
 
+def redate(file, to, taken_at):
+    """The same observation, said to be of another time."""
+    with open(file, "rb") as old, open(to, "wb") as new:
+        header = json.loads(old.readline())
+        header["takenAt"] = taken_at
+        new.write(json.dumps(header).encode() + b"\n")
+        shutil.copyfileobj(old, new, 1 << 20)
+
+
 def idle(scale, size, store, file):
     """The last version once more, taken a minute later: what does a version without a change write?"""
     again = scale.data / "again.ndjson"
     before = {path: path.stat().st_size for path in store.rglob("*") if path.is_file()}
-    with open(file, "rb") as old, open(again, "wb") as new:
-        header = json.loads(old.readline())
-        header["takenAt"] = "2037-01-01T00:00:00Z"
-        new.write(json.dumps(header).encode() + b"\n")
-        shutil.copyfileobj(old, new, 1 << 20)
+    redate(file, again, "2037-01-01T00:00:00Z")
     cost = scale.in_store(store, "observe", "file", again)
     written = [path for path in store.rglob("*") if path.is_file() and path not in before]
     scale.row(size, "commit of a version without a change", cost.cpu, "CPU-s")
@@ -153,8 +158,23 @@ def bucket(scale, folder, local):
             if any(counts(scale.report)[one] != value for one, value in expected(folder).items()):
                 scale.wrong.append(f"S3, {name}: {counts(scale.report)}")
             tell(scale, name, there, here)
+        commits(scale, folder, {"a folder": (local, None), "S3": (store, keys)})
     finally:
         server.terminate()
+
+
+def commits(scale, folder, stores):
+    """Two later versions of a million as one stream: the first finds nothing on this machine, the second its copies."""
+    for turn, (name, source) in enumerate((("nothing kept here yet", "v1"), ("with copies", "v2"))):
+        dated = scale.data / "dated.ndjson"
+        redate(folder / f"{source}.ndjson", dated, f"2038-01-0{turn + 1}T00:00:00Z")
+        for where, (store, env) in stores.items():
+            cost = scale.in_store(store, "observe", "file", dated, env=env)
+            what = f"commit of a later version into {where}, {name}"
+            scale.row(BUCKET_SIZE, what, cost.cpu, "CPU-s")
+            scale.row(BUCKET_SIZE, f"{what}, wall", cost.wall, "s")
+            scale.row(BUCKET_SIZE, f"{what}, peak", cost.peak / MB, "MB")
+        dated.unlink()
 
 
 def tell(scale, name, there: Cost, here: Cost):
