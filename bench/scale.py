@@ -158,7 +158,9 @@ def bucket(scale, folder, local):
             if any(counts(scale.report)[one] != value for one, value in expected(folder).items()):
                 scale.wrong.append(f"S3, {name}: {counts(scale.report)}")
             tell(scale, name, there, here)
-        commits(scale, folder, {"a folder": (local, None), "S3": (store, keys)})
+        # The key that sealed the secrets lies beside the folder.
+        sealed = {**keys, "DRIFTLINE_SEAL_KEY_FILE": f"{local}.key"}
+        commits(scale, folder, {"a folder": (local, None), "S3": (store, sealed)})
     finally:
         server.terminate()
 

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use crate::baseline::Accepted;
 use crate::catalog::Version;
 use crate::error::StoreError;
+use crate::log::FileRef;
 use crate::net::{Fold, Known, NetRow};
 use crate::store::Store;
 
@@ -286,12 +287,8 @@ impl Store {
         if !net.iter().any(lacks) {
             return Ok(());
         }
-        // Change files have both sides. Backwards, what is gone is what came.
-        let mut images: HashMap<ResourceKey, Box<str>> = HashMap::new();
-        for (key, (row, _)) in self.fold(stream, expected.min(live), expected.max(live))? {
-            let image = if expected <= live { row.before } else { row.after };
-            images.extend(image.and_then(|image| image.json).map(|json| (key, json)));
-        }
+        let wanted: BTreeSet<ResourceKey> = net.iter().filter(|row| lacks(row)).map(|row| row.key.clone()).collect();
+        let mut images = self.images_of(stream, expected, live, &wanted)?;
         for row in net.iter_mut().filter(|row| lacks(row)) {
             row.image = match images.remove(&row.key) {
                 Some(image) => Some(image),
@@ -302,6 +299,42 @@ impl Store {
             };
         }
         Ok(())
+    }
+
+    /// What some resources were at one version, as the change files between it and another tell: the first of them
+    /// says what was before it, and seen backwards the last says what came of it.
+    fn images_of(
+        &self,
+        stream: &StreamId,
+        version: u64,
+        other: u64,
+        wanted: &BTreeSet<ResourceKey>,
+    ) -> Result<HashMap<ResourceKey, Box<str>>, StoreError> {
+        let forward = version <= other;
+        let between = self.catalog.stream(stream)?.between(version.min(other), version.max(other));
+        let mut files: Vec<&FileRef> = between.filter_map(|version| version.delta.as_ref()).collect();
+        if !forward {
+            files.reverse();
+        }
+        let mut images: HashMap<ResourceKey, Box<str>> = HashMap::new();
+        for file in files {
+            let segment = self.read_parts(file)?;
+            let (mut keys, mut rows) = (Vec::new(), Vec::new());
+            segment.keys(|row, columns, _, _| {
+                let key = columns.to_key(&file.path)?;
+                if wanted.contains(&key) && !images.contains_key(&key) {
+                    keys.push(key);
+                    rows.push(row);
+                }
+                Ok(())
+            })?;
+            let found = segment.pick_sides(&rows, forward)?;
+            images.extend(keys.into_iter().zip(found).filter_map(|(key, image)| Some((key, image?))));
+            if images.len() == wanted.len() {
+                break;
+            }
+        }
+        Ok(images)
     }
 
     /// A stream that the baseline does not speak of: nothing in it can be judged.

@@ -560,6 +560,15 @@ impl Segment {
         })
     }
 
+    /// The images before or after, of the given rows (ascending); none where a row only tells whether it was seen.
+    pub(crate) fn pick_sides(&self, rows: &[u32], before: bool) -> Result<Vec<Option<Box<str>>>, StoreError> {
+        self.by_group(rows, |group, inside| {
+            let images = self.bytes(group, if before { BEFORE } else { AFTER }, Some(inside))?;
+            let image = |text: Option<ByteArray>| text.map(|text| utf8(&text, &self.path).map(Into::into)).transpose();
+            images.into_iter().map(image).collect()
+        })
+    }
+
     /// The images after, of the given rows (ascending).
     pub(crate) fn pick_images(&self, rows: &[u32]) -> Result<Vec<Box<str>>, StoreError> {
         self.by_group(rows, |group, inside| {
@@ -572,7 +581,7 @@ impl Segment {
         })
     }
 
-    /// What happened to each resource, without the images: key, sightings, and what differs.
+    /// What happened to each resource: key, sightings, and what differs. Of images only those of what is gone.
     pub(crate) fn happenings(&self) -> Result<Vec<NetRow>, StoreError> {
         let mut out = Vec::new();
         for group in 0..self.groups() {
@@ -585,7 +594,15 @@ impl Segment {
             let prev_seen = self.bools(group, PREV_SEEN)?;
             let changes = self.bytes(group, CHANGES, None)?;
             let arrays = self.bytes(group, ARRAYS, None)?;
+            // What is gone is told with what it was.
+            let gone: Vec<usize> = (0..ids.len()).filter(|&at| hashes[at].is_none()).collect();
+            let images = match gone.is_empty() {
+                true => Vec::new(),
+                false => self.bytes(group, BEFORE, Some(&gone))?,
+            };
+            let mut images = gone.iter().copied().zip(images).peekable();
             for at in 0..ids.len() {
+                let image = images.next_if(|(row, _)| *row == at).and_then(|(_, image)| image);
                 out.push(NetRow {
                     key: ResourceKey {
                         kind: utf8(&kinds[at], &self.path)?.to_owned(),
@@ -596,7 +613,7 @@ impl Segment {
                     is: Known::new(hashes[at].is_some(), seen[at]),
                     since: 0,
                     told: told(changes[at].as_ref(), arrays[at].as_ref(), &self.path)?,
-                    image: None,
+                    image: image.map(|image| utf8(&image, &self.path).map(Into::into)).transpose()?,
                 });
             }
         }

@@ -25,7 +25,7 @@ const KEY: &str = "stream, type, place, id";
 
 /// What is known of a resource as a whole, in every row of it.
 const KNOWN: &str = "source, other_basis, wants, was_hash, was_seen, is_hash, is_seen, accepted, net, resolves, gap, \
-     touchable, since, live_mark";
+     touchable, resolvable, since, live_mark";
 
 /// How deep the elements of an array without an order may nest.
 const DEPTH: usize = 4;
@@ -37,6 +37,8 @@ const GAP: &str = "it was gone and came back with other properties";
 const NESTED: &str = "several versions changed it at different depths";
 const WHOLE: &str = "several versions replaced it by something of the same kind";
 const UNCLEAR: &str = "the two sides of a change cannot be told apart in its text";
+/// What a row tells of a resource, before and after.
+const IMAGES: &str = "(coalesce(h.before, '') || coalesce(h.after, ''))";
 const GONE: &str = "it is gone, and what it was tells whether that is good news";
 const UNKNOWN: &str = "one side has a value that could not be resolved";
 const SORTED: &str = "an array whose order does not count lies in one whose order does";
@@ -95,7 +97,7 @@ fn resources(facts: &Facts, book: &RuleBook, dialect: Dialect) -> String {
             "  UNION ALL
   -- The live version as a whole: its full image, and the changes since.
   SELECT h.stream, h.type, h.place, h.id, p.source, p.other_basis, p.wants, 'state', CAST(NULL AS BIGINT), 0, p.live_at,
-    CAST(NULL AS {moment}), {no_text}, {no_text}, {no_text}, {no_text}, 0, {no_text}, {no_text}, 0,
+    CAST(NULL AS {moment}), {no_text}, {no_text}, {no_text}, {no_text}, 0, {no_text}, {no_text}, 0, 0,
     lpad(CAST(h.version AS {text}), 20, '0') || CASE WHEN h.hash IS NULL THEN 'a' WHEN h.seen THEN 's' ELSE 'u' END
   FROM history h JOIN pairs p ON h.stream = p.stream
   WHERE p.wants <> 'nothing' AND ((h.op = 'base' AND h.version = p.image)
@@ -111,12 +113,13 @@ happened AS (
     CASE WHEN p.reversed = 1 THEN {was_reversed} ELSE {was} END AS was,
     CASE WHEN p.reversed = 1 THEN {now_reversed} ELSE {now} END AS now,
     {no_text} AS expected_hash, {no_text} AS pinned_hash, 0 AS resolves, h.changes, h.arrays,
-    CASE WHEN {touchable} THEN 1 ELSE 0 END AS touchable, {no_text} AS mark
+    CASE WHEN {touchable} THEN 1 ELSE 0 END AS touchable, CASE WHEN {resolvable} THEN 1 ELSE 0 END AS resolvable,
+    {no_text} AS mark
   FROM history h JOIN pairs p ON h.stream = p.stream
   WHERE h.op <> 'base' AND h.version > {low} AND h.version <= {high} AND h.version > p.low AND h.version <= p.high
   UNION ALL
   SELECT stream, type, place, id, source, other_basis, wants, 'accepted', -4611686018427387904, 0, live_at,
-    CAST(NULL AS {moment}), {no_text}, {no_text}, was_hash, is_hash, resolves, changes, arrays, 1, {no_text}
+    CAST(NULL AS {moment}), {no_text}, {no_text}, was_hash, is_hash, resolves, changes, arrays, 1, 0, {no_text}
   FROM accepted
 {whole}),
 begun AS (
@@ -157,13 +160,15 @@ known AS (
     max(CASE WHEN counts = 1 AND (was = 'absent' OR now = 'absent' OR (what = 'accepted' AND pinned_hash IS NULL))
       THEN 1 ELSE 0 END) OVER (PARTITION BY {KEY}) AS gap,
     max(CASE WHEN what <> 'state' THEN touchable ELSE 0 END) OVER (PARTITION BY {KEY}) AS touchable,
+    max(resolvable) OVER (PARTITION BY {KEY}) AS resolvable,
     CASE WHEN net = 0 OR max(reversed) OVER (PARTITION BY {KEY}) = 1 THEN live_at
       ELSE min(CASE WHEN lasting = 1 THEN observed_at END) OVER (PARTITION BY {KEY}) END AS since,
     substr(live_mark, 21) AS live_mark
   FROM counted
 ),
 ",
-        touchable = rules::may_touch(dialect, book, "(coalesce(h.before, '') || coalesce(h.after, ''))"),
+        touchable = rules::may_touch(dialect, book, IMAGES),
+        resolvable = rules::may_resolve(dialect, book, IMAGES),
         was = state(&before, "h.prev_seen"),
         was_reversed = state(&after, "h.seen"),
         now = state(&after, "h.seen"),
@@ -391,8 +396,7 @@ fn answer(book: &RuleBook, dialect: Dialect) -> String {
 looked AS (
   SELECT s.*, {expected}, {live},
     CASE WHEN {ignored} THEN 1 ELSE 0 END AS ignored,
-    CASE WHEN s.resolves = 1 OR ({resolved}) THEN 1 ELSE 0 END AS gone_well,
-    CASE WHEN s.accepted = 0 AND ({perhaps}) THEN 1 ELSE 0 END AS perhaps_well
+    CASE WHEN s.resolves = 1 OR ({resolved}) THEN 1 ELSE 0 END AS gone_well
   FROM summed s
   LEFT JOIN coverage c ON c.in_stream = s.stream AND c.of_type = s.type AND c.in_place = s.place
   LEFT JOIN coverage t ON t.in_stream = s.stream AND t.of_type = s.type AND t.in_place = '*'
@@ -413,7 +417,7 @@ answered AS (
     WHEN was_hash IS NULL AND ignored = 1 THEN 'excused'
     WHEN was_hash IS NULL THEN 'unknown'
     WHEN is_hash IS NULL AND gone_well = 1 THEN 'resolved'
-    WHEN is_hash IS NULL AND perhaps_well = 1 THEN {gone}
+    WHEN is_hash IS NULL AND accepted = 0 AND resolvable = 1 THEN {gone}
     WHEN is_hash IS NULL THEN 'deleted'
     WHEN was_hash = is_hash THEN 'nothing'
     -- What differs is named by no rule, so it counts.
@@ -446,7 +450,6 @@ ORDER BY type, place, id, stream
         live = complete("live_complete"),
         ignored = rules::ignored_whole(dialect, book),
         resolved = rules::resolved_whole(dialect, book),
-        perhaps = rules::resolved_by_what_it_was(dialect, book),
         gone = undecided(GONE),
         gap = undecided(GAP),
         unknown = undecided(UNKNOWN),

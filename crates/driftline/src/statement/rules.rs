@@ -262,13 +262,15 @@ pub(crate) fn may_touch(dialect: Dialect, book: &RuleBook, image: &str) -> Strin
             RuleKind::Equivalent(Equivalence::Unknown) => Some(UNKNOWN),
             _ => longest_name(&rule.path),
         };
-        let named = name.map(|name| {
-            let member = dialect.text(&format!("\"{}\":", in_json(name)));
-            format!("position({member} IN {image}) > 0")
-        });
-        Some(when(dialect, rule, named))
+        Some(when(dialect, rule, has_member(dialect, name, image)))
     };
     any(&book.rules().iter().filter_map(touching).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
+}
+
+/// A condition that an image has a member of this name, if one is needed.
+fn has_member(dialect: Dialect, name: Option<&str>, image: &str) -> Option<String> {
+    let member = dialect.text(&format!("\"{}\":", in_json(name?)));
+    Some(format!("position({member} IN {image}) > 0"))
 }
 
 /// A name that every image has in which the pattern names something.
@@ -299,11 +301,13 @@ pub(crate) fn resolved_whole(dialect: Dialect, book: &RuleBook) -> String {
     any(&rules.map(|rule| when(dialect, rule, [])).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
-/// A condition that the resource's being gone is good news, if it was what some rule says.
-pub(crate) fn resolved_by_what_it_was(dialect: Dialect, book: &RuleBook) -> String {
-    let resolving = |rule: &&Rule| matches!(&rule.kind, RuleKind::Resolved(_));
+/// A condition that a resource which is `image` in one of its versions may be one whose being gone is good news, if
+/// it was what some rule says.
+pub(crate) fn may_resolve(dialect: Dialect, book: &RuleBook, image: &str) -> String {
+    let resolving = |rule: &&Rule| matches!(rule.kind, RuleKind::Resolved(_));
     let rules = book.rules().iter().filter(resolving);
-    any(&rules.map(|rule| when(dialect, rule, [])).collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
+    let conditions = rules.map(|rule| when(dialect, rule, has_member(dialect, longest_name(&rule.path), image)));
+    any(&conditions.collect::<Vec<_>>()).unwrap_or_else(|| "false".to_owned())
 }
 
 /// A condition that a value which is known to be unknown excuses whatever is on the other side.
