@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod events;
+mod lines;
 mod model;
 mod packs;
 mod races;
