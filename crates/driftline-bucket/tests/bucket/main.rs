@@ -15,7 +15,7 @@ use driftline_core::{
 };
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
-use driftline_store::{Bucket, Place, Store, StoreError};
+use driftline_store::{Bucket, Place, Store, StoreError, Tuning};
 use fake_aws::{Emulator, Proxy, Settings};
 use jiff::{SignedDuration, Timestamp};
 use object_store::aws::AmazonS3Builder;
@@ -179,6 +179,7 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
                     Ok(store) => store,
                     // The network is made to fail; that may be told. Anything else would be a store that is half there.
                     Err(StoreError::Io { .. }) => continue,
+                    Err(StoreError::NoStore { .. }) if looked.load(Ordering::Relaxed) == 0 => continue,
                     Err(error) => panic!("a reader found the store broken: {error}"),
                 };
                 for (stream, versions) in store.catalog().streams() {
@@ -202,8 +203,10 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
                         packed.fetch_add(collected.packed.1 as u64, Ordering::Relaxed);
                     }
                     Err(StoreError::Io { .. }) => {}
+                    Err(StoreError::NoStore { .. }) if looked.load(Ordering::Relaxed) == 0 => {}
                     Err(error) => panic!("packing failed: {error}"),
                 }
+                std::thread::sleep(Duration::from_millis(500));
             }
         });
         let results: Vec<_> = writing.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
@@ -354,4 +357,51 @@ fn coverage_that_is_deleted_before_it_is_named_is_put_back() {
     assert_eq!((newest.number, &newest.coverage), (3, &names[0]));
     store.coverage(&newest.coverage).unwrap();
     store.verify().unwrap();
+}
+
+/// What docs/scale.md reckons with: the requests of a version that changes something, and of one that does not, each
+/// by a process of its own on a machine that has committed before.
+#[test]
+fn a_version_costs_few_requests() {
+    let Some(bench) = Bench::new() else { return };
+    let cache = tempfile::tempdir().unwrap();
+    let place = bench.place("thrifty", Some(cache.path()));
+    let queues =
+        |changed: i64| (0..200).map(move |queue| (format!("queue-{queue}"), if queue == 0 { changed } else { 0 }));
+    let commit = |second: i64, changed: i64| {
+        let mut store = Store::create(&place).unwrap().with_tuning(Tuning { index_rows: 1, ..Tuning::default() });
+        let observation = pass("queues", second, queues(changed));
+        let mut draft = store.draft(observation.header.clone(), Some("a reader".into())).unwrap();
+        let lines: Vec<String> =
+            observation.resources().map(|(key, value)| format!("{key} {}", value.to_json())).collect();
+        let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
+        let mut known = Vec::new();
+        draft.known(&lines, &mut known);
+        for (((key, properties), line), known) in observation.resources().zip(&lines).zip(&known) {
+            if !known {
+                draft.push(key.as_ref(), properties.as_ref(), line).unwrap();
+            }
+        }
+        draft.finish(None, Permissions::default(), at(second)).unwrap();
+        known.into_iter().filter(|known| *known).count()
+    };
+    commit(1, 1);
+    let mut told = Vec::new();
+    for (second, changed) in [(2, 2), (3, 3), (4, 3)] {
+        bench.proxy.forget_calls();
+        assert!(commit(second, changed) >= 199, "the index on this machine is exact");
+        let mut requests: BTreeMap<String, u64> = BTreeMap::new();
+        for counted in bench.proxy.calls() {
+            *requests.entry(counted.call.operation.clone()).or_default() += counted.calls;
+        }
+        let _ = writeln!(std::io::stderr().lock(), "version {second}: {requests:?}");
+        told.push(requests);
+    }
+    for requests in &told[..2] {
+        // The change file and the record. The index in the bucket stays: a sixteenth of it has not changed.
+        assert_eq!(requests["PutObject"], 2, "{requests:?}");
+    }
+    assert_eq!(told[2]["PutObject"], 1, "the record: {:?}", told[2]);
+    let lists = |requests: &BTreeMap<String, u64>| requests.get("ListObjectsV2").copied().unwrap_or(0);
+    assert!(told.iter().all(|requests| lists(requests) <= 3), "{told:?}");
 }
