@@ -21,7 +21,7 @@ use crate::live_args::LiveArgs;
 pub(crate) use crate::observed::{Extents, JsonLine, Line, Report, Unchanged};
 use crate::seal::Sealer;
 use crate::settings::Settings;
-use crate::surroundings::stopwatch;
+use crate::surroundings::{clock, stopwatch};
 use crate::time::parse_moment;
 use crate::{cluster, documents};
 
@@ -249,6 +249,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 }
 
 /// What was committed of a source, and what of it could not be.
+#[cfg(feature = "notify")]
 pub(crate) type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
 pub(crate) fn run_one(
@@ -436,7 +437,8 @@ fn commit_into(
         return Err(CommandError::new("the observation has no header"));
     };
     let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
-    let committed = draft.finish(fingerprint.as_deref(), permissions, settings.now)?;
+    // Not when the run began: a run over many accounts goes on committing for an hour.
+    let committed = draft.finish(fingerprint.as_deref(), permissions, clock())?;
     Ok(Line::new(name, committed))
 }
 
@@ -476,7 +478,7 @@ impl Sink for Intake<'_> {
             ));
         }
         let taken_at = header.taken_at.unwrap_or(self.settings.now);
-        if taken_at > self.settings.now + Duration::from_mins(5) {
+        if is_of_the_future(taken_at) {
             self.settings
                 .printer
                 .warn(&format!("{name} was taken at {taken_at}, which is in the future: is a clock wrong?"));
@@ -518,6 +520,11 @@ impl Sink for Intake<'_> {
         self.progress.show(draft.count());
         Ok(())
     }
+}
+
+/// Whether nobody can have looked at this time yet. Clocks differ a little.
+pub(crate) fn is_of_the_future(taken_at: Timestamp) -> bool {
+    taken_at > clock() + Duration::from_mins(5)
 }
 
 /// Counts on a terminal, a few times a second.
