@@ -15,7 +15,6 @@ pub(crate) struct CommandError {
     causes: Vec<String>,
     hints: Vec<String>,
     /// When the newest version was taken, where that is what an older one is refused for.
-    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only runs over AWS overtake each other"))]
     newest: Option<Timestamp>,
 }
 
