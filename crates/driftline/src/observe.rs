@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use driftline_core::{Header, SourceName, StreamId};
@@ -364,7 +365,7 @@ fn commit_to(
     confirm: impl FnOnce(bool) -> CommandResult<()>,
     feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
-    let existed = settings.store.folder().is_none_or(std::path::Path::exists);
+    let _committing = Committing::begin(settings.store.folder());
     let mut store = match open.take() {
         Some(store) => store,
         None => settings.create_store()?,
@@ -373,15 +374,41 @@ fn commit_to(
     if outcome.is_ok() {
         *open = Some(store);
     }
-    if let Some(folder) = settings.store.folder()
-        && outcome.is_err()
-        && !existed
-    {
-        // Only folders that are still empty: a store that never got a version leaves no trace.
-        let _ = std::fs::remove_dir(folder.join("_delta_log"));
-        let _ = std::fs::remove_dir(folder);
-    }
     outcome
+}
+
+/// Commits of this process that are under way, and the folder that they made, if there was none.
+static UNDER_WAY: Mutex<(usize, Option<PathBuf>)> = Mutex::new((0, None));
+
+/// A commit that is under way. A store that never got a version leaves no trace; but only the last one out may tidy up,
+/// or one that fails would take the folder away from beneath another that is making its first version.
+struct Committing;
+
+impl Committing {
+    fn begin(folder: Option<&Path>) -> Self {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, made) = &mut *under_way;
+        *number += 1;
+        if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+            *made = Some(folder.to_owned());
+        }
+        Self
+    }
+}
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, made) = &mut *under_way;
+        *number -= 1;
+        if *number == 0
+            && let Some(folder) = made.take()
+        {
+            // Only folders that are still empty: one with a version in it stays.
+            let _ = std::fs::remove_dir(folder.join("_delta_log"));
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// Reads a plain observation.
