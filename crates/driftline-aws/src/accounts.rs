@@ -124,7 +124,13 @@ impl Hub {
         if !reach.names_accounts() {
             roster.accounts.insert(self.account.clone());
         }
+        let meant = roster.accounts.len();
         roster.accounts.retain(|account| !excluded.contains(account) && !reach.exclude_accounts.contains(account));
+        // Quietly looking at nobody would pass for a fleet in which all is well.
+        if meant > 0 && roster.accounts.is_empty() {
+            let message = "nobody is left to look at: every account that is meant is excluded, too";
+            return Err(Error::of(Kind::Invalid, "", "", message));
+        }
         if let Some(account) = roster.accounts.iter().find(|account| !is_account(account)) {
             let message = format!("`{account}` is not the id of an account, which has twelve digits");
             return Err(Error::of(Kind::Invalid, "", "", message));

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use driftline_store::StoreError;
+use jiff::Timestamp;
 
 use crate::output::visible;
 
@@ -13,6 +14,8 @@ pub(crate) struct CommandError {
     message: String,
     causes: Vec<String>,
     hints: Vec<String>,
+    /// When the newest version was taken, where that is what an older one is refused for.
+    newest: Option<Timestamp>,
 }
 
 /// How an error about a program begins; what follows are its arguments, among which may be a secret.
@@ -23,13 +26,13 @@ pub(crate) type CommandResult<T> = Result<T, CommandError>;
 impl CommandError {
     /// What is in the message may come from outside: it stays on its line.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: visible(&message.into()), causes: Vec::new(), hints: Vec::new() }
+        Self { message: visible(&message.into()), causes: Vec::new(), hints: Vec::new(), newest: None }
     }
 
     /// A message that is laid out over several lines, by a library that we trust to do so.
     pub(crate) fn laid_out(message: &str) -> Self {
         let lines: Vec<String> = message.lines().map(visible).collect();
-        Self { message: lines.join("\n"), causes: Vec::new(), hints: Vec::new() }
+        Self { message: lines.join("\n"), causes: Vec::new(), hints: Vec::new(), newest: None }
     }
 
     /// Wraps an error in what was being done, keeping it as the cause.
@@ -37,6 +40,12 @@ impl CommandError {
         let mut error = Self::new(message);
         error.push_chain(cause);
         error
+    }
+
+    /// When the newest version was taken, if this is about an older one.
+    #[cfg(feature = "aws")]
+    pub(crate) fn newest(&self) -> Option<Timestamp> {
+        self.newest
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -118,6 +127,9 @@ impl From<StoreError> for CommandError {
         let mut told = Self::new(error.to_string());
         if let Some(cause) = error.source() {
             told.push_chain(cause);
+        }
+        if let StoreError::OutOfOrder { newest, .. } = &error {
+            told.newest = Some(*newest);
         }
         match &error {
             StoreError::NoStore { .. } => told

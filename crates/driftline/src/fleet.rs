@@ -140,6 +140,8 @@ pub(crate) struct Fleet {
     pub names: BTreeMap<String, String>,
     /// Where what is expected is known from; empty if from nowhere.
     pub expected_from: Vec<String>,
+    /// When the lists were made that tell who is expected, as far as they are lists of an organization: the oldest.
+    pub listed_at: Option<Timestamp>,
     pub whose: Vec<Whose>,
     pub rows: Vec<Row>,
     limit: usize,
@@ -176,9 +178,10 @@ pub(crate) fn look(settings: &Settings, store: &Store, args: &FleetArgs) -> Comm
             gathering.stream(id, stream, head, expected)?;
         }
     }
-    let mut rows = gathering.rows;
     let excluded = chosen(&args.exclude_accounts)?;
-    let expected = expected::expected(settings, store, args.expect.as_deref(), &excluded)?;
+    let stale_before = gathering.stale_before;
+    let mut rows = gathering.rows;
+    let expected = expected::expected(settings, store, args.expect.as_deref(), &excluded, stale_before)?;
     let seen: BTreeSet<String> = rows.keys().map(|(account, _)| account.clone()).collect();
     for account in expected.accounts.iter().filter(|account| !seen.contains(*account)) {
         rows.insert((account.clone(), None), Row::default());
@@ -199,6 +202,7 @@ pub(crate) fn look(settings: &Settings, store: &Store, args: &FleetArgs) -> Comm
         stale_after,
         names: expected.names,
         expected_from: expected.from,
+        listed_at: expected.listed_at,
         whose,
         rows,
         limit: args.limit,
@@ -257,17 +261,7 @@ impl<'a> Gathering<'a> {
             let row = parts.entry(self.whose(place, id)).or_default();
             count_extent(row, outcome);
         }
-        let everywhere = coverage.iter().any(|(_, place, _)| place == EVERY);
-        match (parts.len(), everywhere) {
-            (1, false) => {
-                let row = parts.values_mut().next().expect("there is one");
-                row.tally = match &drift {
-                    Some(drift) => drift.tally(),
-                    None => Tally { not_checked: head.rows, ..Tally::default() },
-                };
-            }
-            _ => self.by_key(id, head, &coverage, drift.as_ref(), &mut parts)?,
-        }
+        self.by_key(id, head, &coverage, drift.as_ref(), &mut parts)?;
         if let Some(drift) = drift.as_ref().filter(|drift| !drift.findings.is_empty()) {
             self.rate(id, drift, &mut parts)?;
         }
@@ -285,7 +279,8 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Where things of several accounts are in one stream, each is counted where it is.
+    /// Each thing is counted where it is. What a pass says it looked at does not tell: a source may name a thing in a
+    /// place that it does not vouch for, and that is where somebody will look for it.
     fn by_key(
         &self,
         id: &StreamId,
@@ -329,9 +324,8 @@ impl<'a> Gathering<'a> {
         let mut entries: Vec<Entry<'_>> = drift.findings.iter().map(|finding| entry_of(finding, &source)).collect();
         rater.rate_all(&mut entries)?;
         for entry in &entries {
-            if let Some(row) = parts.get_mut(&self.whose(entry.key.place.as_str(), id)) {
-                row.worst = row.worst.max(entry.severity());
-            }
+            let row = parts.entry(self.whose(entry.key.place.as_str(), id)).or_default();
+            row.worst = row.worst.max(entry.severity());
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ pub(crate) struct AllArgs {
     /// unit of it such as ou-ab12-cd34ef56, or @FILE; repeatable [default: as configured].
     #[arg(long, value_name = "WHICH", env = "DRIFTLINE_ACCOUNTS", value_delimiter = ',', help_heading = MANY)]
     pub accounts: Vec<String>,
-    /// Accounts not to look at: ids, units or @FILE; repeatable.
+    /// Accounts not to look at, beside those that are configured: ids, units or @FILE; repeatable.
     #[arg(long = "exclude-account", value_name = "WHICH", env = "DRIFTLINE_EXCLUDE_ACCOUNT", value_delimiter = ',',
         help_heading = MANY)]
     pub exclude_accounts: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) struct AllArgs {
     /// Look at every region that an account has enabled.
     #[arg(long, env = "DRIFTLINE_ALL_REGIONS", value_parser = clap::builder::FalseyValueParser::new(), help_heading = MANY)]
     pub all_regions: bool,
-    /// A region not to look at; repeatable.
+    /// A region not to look at, beside those that are configured; repeatable.
     #[arg(long = "exclude-region", value_name = "REGION", env = "DRIFTLINE_EXCLUDE_REGION", value_delimiter = ',',
         help_heading = MANY)]
     pub exclude_regions: Vec<String>,
@@ -182,13 +182,24 @@ impl Fleet {
     }
 }
 
-fn first<T: Clone>(lists: [&[T]; 3]) -> Vec<T> {
+fn first<T: Clone>(lists: [&[T]; 2]) -> Vec<T> {
     lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default().to_vec()
+}
+
+/// What somebody excludes stays excluded, whoever excludes more.
+fn joined(lists: [&[String]; 3]) -> Vec<String> {
+    let mut all = Vec::new();
+    for word in lists.into_iter().flatten() {
+        if !all.contains(word) {
+            all.push(word.clone());
+        }
+    }
+    all
 }
 
 impl LiveArgs {
     /// What a source is asked for in a run over the fleet: as the command line says, then the source itself, then
-    /// `[fleet]`.
+    /// `[fleet]`. What is not to be looked at is whatever any of them says.
     pub(crate) fn in_fleet(&self, flags: &AllArgs, fleet: &Fleet) -> LiveArgs {
         let or = |flag: &Option<String>, own: &Option<String>, fleet: &Option<String>| {
             flag.clone().or_else(|| own.clone()).or_else(|| fleet.clone())
@@ -197,8 +208,8 @@ impl LiveArgs {
         let own_accounts = self.organization || !self.accounts.is_empty();
         let organization = flags.accounts.is_empty() && self.organization;
         let accounts = match own_accounts {
-            true => first([&flags.accounts, &self.accounts, &[]]),
-            false => first([&flags.accounts, &fleet.accounts, &[]]),
+            true => first([&flags.accounts, &self.accounts]),
+            false => first([&flags.accounts, &fleet.accounts]),
         };
         let choices = [
             (&flags.regions, flags.all_regions),
@@ -212,12 +223,12 @@ impl LiveArgs {
         LiveArgs {
             accounts,
             organization,
-            exclude_accounts: first([&flags.exclude_accounts, &self.exclude_accounts, &fleet.exclude_accounts]),
+            exclude_accounts: joined([&flags.exclude_accounts, &self.exclude_accounts, &fleet.exclude_accounts]),
             role_name: or(&flags.role_name, &self.role_name, &fleet.role_name),
             external_id: or(&flags.external_id, &self.external_id, &fleet.external_id),
             regions,
             all_regions,
-            exclude_regions: first([&flags.exclude_regions, &self.exclude_regions, &fleet.exclude_regions]),
+            exclude_regions: joined([&flags.exclude_regions, &self.exclude_regions, &fleet.exclude_regions]),
             ..self.clone()
         }
     }
@@ -254,7 +265,7 @@ pub(crate) struct FleetArgs {
     /// list-accounts` prints [default: `[fleet] accounts`, and the organization as it was last listed].
     #[arg(long, value_name = "FILE", env = "DRIFTLINE_EXPECT")]
     pub expect: Option<PathBuf>,
-    /// Accounts that nobody expects: ids, units or @FILE; repeatable.
+    /// Accounts that nobody expects, beside those that are configured: ids, units or @FILE; repeatable.
     #[arg(long = "exclude-account", value_name = "WHICH", env = "DRIFTLINE_EXCLUDE_ACCOUNT", value_delimiter = ',')]
     pub exclude_accounts: Vec<String>,
     /// What was last looked at longer ago than this is stale [default: as configured, or 24h].
@@ -309,5 +320,28 @@ mod tests {
         let told = own.in_fleet(&flags, &fleet);
         assert!(!told.organization && told.all_regions && told.regions.is_empty());
         assert_eq!(told.accounts, words("111111111111"));
+    }
+
+    #[test]
+    fn what_anybody_excludes_is_excluded_whoever_excludes_more() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let fleet = Fleet {
+            exclude_accounts: words(&["ou-ab12-5andb0x5", "111111111111"]),
+            exclude_regions: words(&["me-south-1"]),
+            ..Fleet::default()
+        };
+        let own = LiveArgs {
+            exclude_accounts: words(&["222222222222"]),
+            exclude_regions: words(&["af-south-1"]),
+            ..LiveArgs::default()
+        };
+        let flags = AllArgs {
+            exclude_accounts: words(&["333333333333", "111111111111"]),
+            exclude_regions: words(&["me-south-1"]),
+            ..AllArgs::default()
+        };
+        let told = own.in_fleet(&flags, &fleet);
+        assert_eq!(told.exclude_accounts, words(&["333333333333", "111111111111", "222222222222", "ou-ab12-5andb0x5"]));
+        assert_eq!(told.exclude_regions, words(&["me-south-1", "af-south-1"]));
     }
 }

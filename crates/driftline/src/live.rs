@@ -24,7 +24,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
 use crate::output::write_out;
 use crate::settings::Settings;
-use crate::swept::{AccountRun, Asking, AtOnce, Failure, Observed, Sweep, Swept};
+use crate::surroundings::clock;
+use crate::swept::{AccountRun, Asking, AtOnce, Failure, Lost, Observed, Sweep, Swept};
 use crate::trail::{FIRST, Times};
 
 use sweep::{Asker, Job};
@@ -55,11 +56,11 @@ pub(crate) fn observe(
     let sweep = Sweep { sources, at_once, max_calls: None, shard: None, fleet: false, terse: false, permissions };
     let swept = self::sweep(settings, &sweep);
     let partial = swept.is_partial();
-    let Swept { lines, accounts, failures: found } = swept;
+    let Swept { lines, accounts, failures: found, .. } = swept;
     let mut failures: Vec<CommandError> =
         accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error).collect();
-    for Failure { whole, error, .. } in found {
-        if whole {
+    for Failure { lost, error } in found {
+        if matches!(lost, Lost::All | Lost::Source(_)) {
             return Err(error.about(format!("cannot observe {observer}")).hint("nothing was committed"));
         }
         failures.push(error);
@@ -77,7 +78,7 @@ pub(crate) fn sweep(settings: &Settings, sweep: &Sweep<'_>) -> Swept {
     for (at, asking) in sweep.sources.iter().enumerate() {
         match job(settings, asking) {
             Ok(job) => jobs.push((at, job)),
-            Err(error) => refused.push(Failure { source: at, whole: true, error }),
+            Err(error) => refused.push(Failure { lost: Lost::Source(at), error }),
         }
     }
     let (numbers, jobs): (Vec<usize>, Vec<Job<'_>>) = jobs.into_iter().unzip();
@@ -86,7 +87,7 @@ pub(crate) fn sweep(settings: &Settings, sweep: &Sweep<'_>) -> Swept {
     let taker = Taker::new(settings, sweep, &jobs, &progress);
     let (tell, told) = mpsc::channel(WAITING);
     let told = Mutex::new(told);
-    let asker = Asker { sweep, jobs: &jobs, pace: pace.clone(), now: settings.now, progress: &progress, tell };
+    let asker = Asker { sweep, jobs: &jobs, pace: pace.clone(), now: settings.now, clock, progress: &progress, tell };
     let asked = std::thread::scope(|scope| {
         let asking = scope.spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -102,10 +103,17 @@ pub(crate) fn sweep(settings: &Settings, sweep: &Sweep<'_>) -> Swept {
     progress.aside(|| {});
     let mut swept = taker.finish();
     for failure in &mut swept.failures {
-        failure.source = numbers[failure.source];
+        failure.lost = match failure.lost {
+            Lost::Source(job) => Lost::Source(numbers[job]),
+            Lost::Part(job) => Lost::Part(numbers[job]),
+            of_none => of_none,
+        };
     }
     swept.failures.append(&mut refused);
-    swept.failures.extend(asked.err().map(|error: CommandError| Failure { source: 0, whole: true, error }));
+    swept.failures.extend(asked.err().map(|error: CommandError| Failure { lost: Lost::All, error }));
+    // In the order of what they are of, whichever came first.
+    swept.failures.sort_by_cached_key(|failure| (failure.lost, failure.error.message()));
+    swept.overtaken.sort();
     for (account, counts) in pace.by_account() {
         if let Some(run) = swept.accounts.get_mut(&account) {
             let AccountRun { calls, throttled, .. } = run;

@@ -7,7 +7,7 @@ use crate::args::{IamPolicyArgs, PermissionArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::live_args::LiveArgs;
 use crate::settings::Settings;
-use crate::swept::{Failure, Observed, Sweep, Swept};
+use crate::swept::{Failure, Lost, Observed, Sweep, Swept};
 
 fn missing() -> CommandError {
     CommandError::new("this build cannot ask AWS itself")
@@ -26,7 +26,7 @@ pub(crate) fn observe(
 
 pub(crate) fn sweep(_: &Settings, sweep: &Sweep<'_>) -> Swept {
     let each = 0..sweep.sources.len();
-    let failures = each.map(|source| Failure { source, whole: true, error: missing() }).collect();
+    let failures = each.map(|source| Failure { lost: Lost::Source(source), error: missing() }).collect();
     Swept { failures, ..Swept::default() }
 }
 

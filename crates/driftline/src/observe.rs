@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use driftline_core::{Header, SourceName, StreamId};
@@ -21,7 +22,7 @@ use crate::live_args::LiveArgs;
 pub(crate) use crate::observed::{Extents, JsonLine, Line, Report, Unchanged};
 use crate::seal::Sealer;
 use crate::settings::Settings;
-use crate::surroundings::stopwatch;
+use crate::surroundings::{clock, stopwatch};
 use crate::time::parse_moment;
 use crate::{cluster, documents};
 
@@ -249,6 +250,7 @@ pub(crate) fn commit_seen(settings: &Settings, seen: driftline_kube::ledger::See
 }
 
 /// What was committed of a source, and what of it could not be.
+#[cfg(feature = "notify")]
 pub(crate) type Outcome = CommandResult<(Vec<Line>, Vec<CommandError>)>;
 
 pub(crate) fn run_one(
@@ -363,7 +365,7 @@ fn commit_to(
     confirm: impl FnOnce(bool) -> CommandResult<()>,
     feed: impl FnOnce(&mut Intake<'_>) -> Result<(), Refusal>,
 ) -> CommandResult<Line> {
-    let existed = settings.store.folder().is_none_or(std::path::Path::exists);
+    let _committing = Committing::begin(settings.store.folder());
     let mut store = match open.take() {
         Some(store) => store,
         None => settings.create_store()?,
@@ -372,15 +374,41 @@ fn commit_to(
     if outcome.is_ok() {
         *open = Some(store);
     }
-    if let Some(folder) = settings.store.folder()
-        && outcome.is_err()
-        && !existed
-    {
-        // Only folders that are still empty: a store that never got a version leaves no trace.
-        let _ = std::fs::remove_dir(folder.join("_delta_log"));
-        let _ = std::fs::remove_dir(folder);
-    }
     outcome
+}
+
+/// Commits of this process that are under way, and the folder that they made, if there was none.
+static UNDER_WAY: Mutex<(usize, Option<PathBuf>)> = Mutex::new((0, None));
+
+/// A commit that is under way. A store that never got a version leaves no trace; but only the last one out may tidy up,
+/// or one that fails would take the folder away from beneath another that is making its first version.
+struct Committing;
+
+impl Committing {
+    fn begin(folder: Option<&Path>) -> Self {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, made) = &mut *under_way;
+        *number += 1;
+        if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+            *made = Some(folder.to_owned());
+        }
+        Self
+    }
+}
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, made) = &mut *under_way;
+        *number -= 1;
+        if *number == 0
+            && let Some(folder) = made.take()
+        {
+            // Only folders that are still empty: one with a version in it stays.
+            let _ = std::fs::remove_dir(folder.join("_delta_log"));
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// Reads a plain observation.
@@ -436,7 +464,8 @@ fn commit_into(
         return Err(CommandError::new("the observation has no header"));
     };
     let permissions = Permissions { empty: permissions.allow_empty, older: permissions.allow_older };
-    let committed = draft.finish(fingerprint.as_deref(), permissions, settings.now)?;
+    // Not when the run began: a run over many accounts goes on committing for an hour.
+    let committed = draft.finish(fingerprint.as_deref(), permissions, clock())?;
     Ok(Line::new(name, committed))
 }
 
@@ -476,7 +505,7 @@ impl Sink for Intake<'_> {
             ));
         }
         let taken_at = header.taken_at.unwrap_or(self.settings.now);
-        if taken_at > self.settings.now + Duration::from_mins(5) {
+        if is_of_the_future(taken_at) {
             self.settings
                 .printer
                 .warn(&format!("{name} was taken at {taken_at}, which is in the future: is a clock wrong?"));
@@ -518,6 +547,11 @@ impl Sink for Intake<'_> {
         self.progress.show(draft.count());
         Ok(())
     }
+}
+
+/// Whether nobody can have looked at this time yet. Clocks differ a little.
+pub(crate) fn is_of_the_future(taken_at: Timestamp) -> bool {
+    taken_at > clock() + Duration::from_mins(5)
 }
 
 /// Counts on a terminal, a few times a second.

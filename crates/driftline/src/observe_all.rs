@@ -1,6 +1,6 @@
 //! `observe all`: every configured source; those that ask AWS in many accounts, within bounds that hold for all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::args::PermissionArgs;
 use crate::config::{ConfiguredSource, From as Origin};
 use crate::error::{CommandError, CommandResult};
 use crate::fleet_args::{AllArgs, Fleet, OVERALL, PER_ACCOUNT, PER_REGION, PER_SERVICE};
-use crate::observe::{Extents, JsonLine, Line, Outcome, exit_code, run_one};
+use crate::observe::{Extents, JsonLine, Line, exit_code, run_one};
 use crate::output::{DIM, GREEN, Page, RED, Show, YELLOW, columns, count, markdown_cell, markdown_table, visible};
 use crate::settings::Settings;
 use crate::surroundings::{stopwatch, text_variable};
-use crate::swept::{AccountRun, Asking, AtOnce, Failure, Standing, Sweep, Swept};
+use crate::swept::{AccountRun, Asking, AtOnce, Failure, Lost, Standing, Sweep, Swept};
 
 /// What the number of an Indexed Job of Kubernetes, or of an array job of AWS Batch, is in; both count from 0.
 const JOB_INDEX: [&str; 2] = ["JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"];
@@ -43,32 +43,26 @@ pub(crate) fn run(settings: &Settings, args: &AllArgs) -> CommandResult<u8> {
     let begun = stopwatch();
     let (outcomes, swept) = observe(settings, &others, &sweep, args.permissions);
     let mut report = AllReport { shard, took: begun.elapsed(), ..AllReport::default() };
-    let mut failed = 0;
+    let mut losses = Losses::default();
     for (outcome, source) in outcomes.into_iter().zip(&others) {
-        let errors = match outcome {
-            Ok((lines, failures)) => {
+        match outcome {
+            Ok(lines) => {
                 report.partial |= lines.iter().any(Line::is_partial);
                 report.others.extend(lines);
-                failures
             }
-            Err(error) => vec![error],
-        };
-        failed += usize::from(!errors.is_empty());
-        tell_failures(settings, &source.name.to_string(), errors);
+            Err(error) => losses.tell_source(settings, source.name.as_str(), error),
+        }
     }
     report.partial |= swept.is_partial();
-    let Swept { lines, accounts, failures } = swept;
-    let mut by_source: BTreeMap<usize, Vec<CommandError>> = BTreeMap::new();
-    for Failure { source, error, .. } in failures {
-        by_source.entry(source).or_default().push(error);
-    }
-    failed += by_source.len();
-    for (source, errors) in by_source {
-        tell_failures(settings, sweep.sources[source].source.as_str(), errors);
+    let Swept { lines, accounts, failures, overtaken } = swept;
+    for failure in failures {
+        losses.tell(settings, &sweep, failure);
     }
     report.lines = lines;
     report.accounts = accounts;
+    report.overtaken = overtaken;
     tell_gaps(settings, &report.accounts);
+    tell_overtaken(settings, &report.overtaken);
     if sweep.sources.is_empty() && shard.is_some_and(|shard| shard.number != 1) {
         settings
             .printer
@@ -76,16 +70,83 @@ pub(crate) fn run(settings: &Settings, args: &AllArgs) -> CommandResult<u8> {
     }
     let nothing = report.lines.is_empty() && report.others.is_empty();
     // Where nobody was even found, an empty report would look like an empty fleet.
-    if failed == 0 || !nothing || !report.accounts.is_empty() {
+    if losses.is_empty() || !nothing || !report.accounts.is_empty() {
         settings.printer.print(&report)?;
     }
-    let unreached = report.accounts.values().filter(|run| run.unreached.is_some()).count();
-    match failed {
-        0 if nothing && unreached > 0 => Err(CommandError::new("nothing was observed: no account could be entered")),
-        0 => Ok(exit_code(args.strict, report.partial)),
-        _ if nothing => Err(CommandError::new("nothing was observed").hint("nothing was committed")),
-        1 => Err(CommandError::new("one source was not observed; the others were committed")),
-        _ => Err(CommandError::new(format!("{failed} sources were not observed; the others were committed"))),
+    // The list of the organization, and the word that known things were not looked at, are versions too: that there are
+    // some does not mean that anybody was seen.
+    let nobody = !report.accounts.is_empty() && report.accounts.values().all(AccountRun::is_unseen);
+    if nobody && report.others.is_empty() {
+        let error = CommandError::new("nothing was observed: no account could be entered");
+        let error = match nothing {
+            true => error.hint("nothing was committed"),
+            false => error.hint("what is known of them is not checked from now on"),
+        };
+        return Err(error
+            .hint("`driftline observe all --dry-run` tells which role is taken on, and what it and its taker need"));
+    }
+    match losses.is_empty() {
+        true => Ok(exit_code(args.strict, report.partial)),
+        false if nothing => Err(CommandError::new("nothing was observed").hint("nothing was committed")),
+        false => Err(CommandError::new(format!("{}; the others were committed", losses.told()))),
+    }
+}
+
+/// What was not observed, for another reason than that somebody refused it.
+#[derive(Default)]
+struct Losses {
+    all: bool,
+    roster: bool,
+    sources: BTreeSet<String>,
+    parts: usize,
+}
+
+impl Losses {
+    fn is_empty(&self) -> bool {
+        !self.all && !self.roster && self.sources.is_empty() && self.parts == 0
+    }
+
+    fn tell(&mut self, settings: &Settings, sweep: &Sweep<'_>, Failure { lost, error }: Failure) {
+        let name = |source: usize| sweep.sources[source].source.as_str();
+        let what = match lost {
+            Lost::Source(source) => return self.tell_source(settings, name(source), error),
+            Lost::All => {
+                self.all = true;
+                "AWS was not asked".to_owned()
+            }
+            Lost::Roster => {
+                self.roster = true;
+                "the list of the organization's accounts was not kept".to_owned()
+            }
+            Lost::Part(source) => {
+                self.parts += 1;
+                format!("a part of the source `{}` was not observed", name(source))
+            }
+        };
+        settings.printer.error(&error.about(what));
+    }
+
+    fn tell_source(&mut self, settings: &Settings, source: &str, error: CommandError) {
+        self.sources.insert(source.to_owned());
+        settings.printer.error(&error.about(format!("the source `{source}` was not observed")));
+    }
+
+    /// All of it in a sentence.
+    fn told(&self) -> String {
+        let mut told = Vec::new();
+        told.extend(self.all.then(|| "AWS was not asked".to_owned()));
+        told.extend(match self.sources.len() {
+            0 => None,
+            1 => Some("one source was not observed".to_owned()),
+            several => Some(format!("{several} sources were not observed")),
+        });
+        told.extend(match self.parts {
+            0 => None,
+            1 => Some("one part of a source was not observed".to_owned()),
+            several => Some(format!("{several} parts of sources were not observed")),
+        });
+        told.extend(self.roster.then(|| "the list of the organization's accounts was not kept".to_owned()));
+        told.join(", ")
     }
 }
 
@@ -125,15 +186,15 @@ fn observe(
     others: &[&ConfiguredSource],
     sweep: &Sweep<'_>,
     permissions: PermissionArgs,
-) -> (Vec<Outcome>, Swept) {
+) -> (Vec<CommandResult<Vec<Line>>>, Swept) {
     std::thread::scope(|scope| {
-        let run = |source: &ConfiguredSource| run_one(settings, source, permissions).map(|lines| (lines, Vec::new()));
+        let run = |source: &ConfiguredSource| run_one(settings, source, permissions);
         let threads: Vec<_> = others.iter().map(|source| scope.spawn(move || run(source))).collect();
         let swept = match sweep.sources.is_empty() {
             true => Swept::default(),
             false => crate::live::sweep(settings, sweep),
         };
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, CommandResult<Vec<Line>>>| {
             thread.join().unwrap_or_else(|_| Err(CommandError::new("the observer's thread broke down")))
         };
         (threads.into_iter().map(ended).collect(), swept)
@@ -146,11 +207,11 @@ pub(crate) fn observe_configured(
     settings: &Settings,
     source: &ConfiguredSource,
     permissions: PermissionArgs,
-) -> Outcome {
+) -> crate::observe::Outcome {
     if let Origin::Live(_) = &source.from {
         let args = AllArgs { permissions, ..AllArgs::default() };
         let sweep = Sweep { terse: false, ..plan(&args, &settings.config.fleet, [source], None) };
-        let Swept { lines, accounts, failures } = crate::live::sweep(settings, &sweep);
+        let Swept { lines, accounts, failures, .. } = crate::live::sweep(settings, &sweep);
         let unreached = accounts.into_values().filter_map(|run| run.unreached).map(|(error, _)| error);
         let failures: Vec<CommandError> = failures.into_iter().map(|failure| failure.error).chain(unreached).collect();
         return match failures.len() {
@@ -159,12 +220,6 @@ pub(crate) fn observe_configured(
         };
     }
     run_one(settings, source, permissions).map(|lines| (lines, Vec::new()))
-}
-
-fn tell_failures(settings: &Settings, source: &str, errors: Vec<CommandError>) {
-    for error in errors {
-        settings.printer.error(&error.about(format!("the source `{source}` was not observed")));
-    }
 }
 
 /// Each reason why something was not looked at, once, with the accounts that it holds for.
@@ -181,12 +236,7 @@ fn tell_gaps(settings: &Settings, accounts: &BTreeMap<String, AccountRun>) {
         }
     }
     for (reason, accounts) in gaps {
-        let some = accounts.iter().take(SOME).copied().collect::<Vec<_>>().join(", ");
-        let more = match accounts.len().saturating_sub(SOME) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        settings.printer.warn(&format!("{reason} ({}: {some}{more})", count(accounts.len(), "account")));
+        settings.printer.warn(&format!("{reason} ({}: {})", count(accounts.len(), "account"), some(&accounts)));
         // What AWS itself said has ids of requests in it, so it is said of one.
         if let Some(detail) = details.get(reason) {
             settings.printer.detail(detail);
@@ -194,8 +244,29 @@ fn tell_gaps(settings: &Settings, accounts: &BTreeMap<String, AccountRun>) {
     }
 }
 
-/// How many accounts a warning names.
+/// Runs that overlap ask AWS for the same things twice; nothing is wrong with what is stored.
+fn tell_overtaken(settings: &Settings, streams: &[String]) {
+    if !streams.is_empty() {
+        let streams: Vec<&str> = streams.iter().map(String::as_str).collect();
+        settings.printer.note(&format!(
+            "another run looked later and has committed; what this one saw of {} is left out ({})",
+            count(streams.len(), "stream"),
+            some(&streams)
+        ));
+    }
+}
+
+/// How many of many a line names.
 const SOME: usize = 5;
+
+/// The first of them, and how many more there are.
+fn some(names: &[&str]) -> String {
+    let first = names.iter().take(SOME).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SOME) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
 
 /// What was committed, and how it went in each account.
 #[derive(Default)]
@@ -205,6 +276,8 @@ struct AllReport {
     /// What was not.
     others: Vec<Line>,
     accounts: BTreeMap<String, AccountRun>,
+    /// Streams of which another run committed what it saw later.
+    overtaken: Vec<String>,
     partial: bool,
     shard: Option<Shard>,
     took: Duration,
@@ -353,6 +426,8 @@ impl Show for AllReport {
             schema: &'a str,
             committed: Vec<JsonLine<'a>>,
             accounts: Vec<JsonAccount<'a>>,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            overtaken: &'a [String],
             #[serde(skip_serializing_if = "Option::is_none")]
             shard: Option<String>,
             seconds: f64,
@@ -361,6 +436,7 @@ impl Show for AllReport {
             schema: "driftline.observed/v1",
             committed: self.others.iter().chain(&self.lines).map(Line::json).collect(),
             accounts: self.json_accounts(),
+            overtaken: &self.overtaken,
             shard: self.shard.map(|shard| shard.to_string()),
             seconds: seconds(self.took),
         };

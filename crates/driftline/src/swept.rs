@@ -54,6 +54,8 @@ pub(crate) struct Swept {
     pub lines: Vec<Line>,
     pub accounts: BTreeMap<String, AccountRun>,
     pub failures: Vec<Failure>,
+    /// Streams of which another run, that looked later, committed a version first.
+    pub overtaken: Vec<String>,
 }
 
 /// What came of one source: what was committed, and what could not be.
@@ -66,13 +68,23 @@ pub(crate) struct Observed {
 
 /// Something that could not be observed or committed, and not for want of rights or patience.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS acts on it"))]
 pub(crate) struct Failure {
-    /// Of which of the sources.
-    pub source: usize,
-    /// Whether it is all of the source.
-    pub whole: bool,
+    pub lost: Lost,
     pub error: CommandError,
+}
+
+/// What is lost by a failure. Sources are known by their place in the list of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only what asks AWS fails in part"))]
+pub(crate) enum Lost {
+    /// Whatever there was to ask.
+    All,
+    /// Who is in the organization, which is of no source.
+    Roster,
+    /// All of a source.
+    Source(usize),
+    /// A place or a stream of a source.
+    Part(usize),
 }
 
 /// How it went in one account.
@@ -81,6 +93,8 @@ pub(crate) struct AccountRun {
     pub name: Option<String>,
     /// Why it was not entered, if it was not: to be told, and in the words that are kept.
     pub unreached: Option<(CommandError, String)>,
+    /// Places that were looked at, whatever was seen there.
+    pub looked: usize,
     pub streams: usize,
     pub resources: u64,
     pub complete: usize,
@@ -119,6 +133,11 @@ impl Standing {
 }
 
 impl AccountRun {
+    /// Whether nothing of it was looked at because it could not be entered.
+    pub(crate) fn is_unseen(&self) -> bool {
+        self.unreached.is_some() && self.looked == 0
+    }
+
     pub(crate) fn standing(&self) -> Standing {
         match self {
             run if run.unreached.is_some() => Standing::Unreached,

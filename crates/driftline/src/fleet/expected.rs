@@ -5,11 +5,13 @@ use std::path::Path;
 
 use driftline_core::StreamId;
 use driftline_sources::organization::{ACTIVE, EXCLUDED, SOURCE};
-use driftline_store::Store;
+use driftline_store::{Store, Stream, Version};
+use jiff::Timestamp;
 
 use crate::accounts::{Chosen, from_file};
 use crate::error::CommandResult;
 use crate::settings::Settings;
+use crate::time::ago;
 
 /// Accounts that should be there, what they are called, and who says so.
 #[derive(Debug, Default)]
@@ -17,15 +19,20 @@ pub(super) struct Expected {
     pub accounts: BTreeSet<String>,
     pub names: BTreeMap<String, String>,
     pub from: Vec<String>,
+    /// When the lists that were used were made: the oldest.
+    pub listed_at: Option<Timestamp>,
 }
 
-/// A list of accounts as it was last kept.
-struct Kept {
-    stream: StreamId,
+/// A list of accounts that is kept, and its newest version.
+struct Kept<'s> {
+    id: &'s StreamId,
+    stream: &'s Stream,
+    head: &'s Version,
+    /// The account that manages the organization.
+    manager: &'s str,
     /// The root or unit; nothing for a whole organization.
-    parent: Option<String>,
+    parent: Option<&'s str>,
     excluded: bool,
-    active: BTreeSet<String>,
 }
 
 pub(super) fn expected(
@@ -33,77 +40,160 @@ pub(super) fn expected(
     store: &Store,
     file: Option<&Path>,
     excluded: &Chosen,
+    stale_before: Timestamp,
 ) -> CommandResult<Expected> {
-    let mut expected = Expected::default();
-    let kept = kept(store, &mut expected.names)?;
+    let mut asking = Asking { settings, store, stale_before, kept: kept(store), expected: Expected::default() };
+    for list in &asking.kept {
+        asking.expected.names.extend(members(store, list.id, list.head)?.1);
+    }
     let fleet = &settings.config.fleet;
     let configured = fleet.chosen()?;
     if let Some(path) = file {
-        let listed = from_file(path)?;
-        expected.take(settings, &listed, &kept, &path.display().to_string());
+        asking.take(&from_file(path)?, &path.display().to_string())?;
     } else if !configured.is_empty() {
-        expected.take(settings, &configured, &kept, "[fleet] accounts");
+        asking.take(&configured, "[fleet] accounts")?;
     } else {
-        // Nobody says who is meant: then it is everybody who was listed, but for those listed to be left out.
-        for list in kept.iter().filter(|list| !list.excluded) {
-            expected.accounts.extend(list.active.iter().cloned());
-            expected.from.push(list.stream.to_string());
-        }
-        for list in kept.iter().filter(|list| list.excluded) {
-            expected.accounts.retain(|account| !list.active.contains(account));
-        }
+        asking.take_newest_listing()?;
     }
     for without in [&fleet.excluded()?, excluded] {
-        expected.accounts.retain(|account| !without.ids.contains(account));
-        for list in kept.iter().filter(|list| list.parent.as_ref().is_some_and(|unit| without.parents.contains(unit))) {
-            expected.accounts.retain(|account| !list.active.contains(account));
-        }
+        asking.leave_out(without)?;
     }
+    let mut expected = asking.expected;
     expected.from.sort();
     expected.from.dedup();
     Ok(expected)
 }
 
-impl Expected {
+struct Asking<'s> {
+    settings: &'s Settings,
+    store: &'s Store,
+    stale_before: Timestamp,
+    kept: Vec<Kept<'s>>,
+    expected: Expected,
+}
+
+impl Asking<'_> {
     /// Who is chosen by id is known; who is in an organization, only from when it was last listed.
-    fn take(&mut self, settings: &Settings, chosen: &Chosen, kept: &[Kept], said_by: &str) {
-        self.accounts.extend(chosen.ids.iter().cloned());
-        self.names.extend(chosen.names.clone());
-        self.from.push(said_by.to_owned());
+    fn take(&mut self, chosen: &Chosen, said_by: &str) -> CommandResult<()> {
+        self.expected.accounts.extend(chosen.ids.iter().cloned());
+        self.expected.names.extend(chosen.names.clone());
+        self.expected.from.push(said_by.to_owned());
         let whole = chosen.organization.then_some(None);
-        for parent in whole.into_iter().chain(chosen.parents.iter().map(Some)) {
-            let mut lists = kept.iter().filter(|list| list.parent.as_ref() == parent && !list.excluded).peekable();
-            if lists.peek().is_none() {
-                let of = parent.map_or_else(|| "the organization".to_owned(), ToString::to_string);
-                settings.printer.warn(&format!(
-                    "who is in {of} is not known: it was never listed; `driftline observe all` with it in --accounts, or in [fleet], lists it"
-                ));
+        for parent in whole.into_iter().chain(chosen.parents.iter().map(|parent| Some(parent.as_str()))) {
+            let lists = |list: &&Kept<'_>| list.parent == parent && !list.excluded;
+            let lists: Vec<(&StreamId, &Version)> =
+                self.kept.iter().filter(lists).map(|list| (list.id, list.head)).collect();
+            if lists.is_empty() {
+                self.never_listed(parent);
             }
-            for list in lists {
-                self.accounts.extend(list.active.iter().cloned());
-                self.from.push(list.stream.to_string());
+            for (id, version) in lists {
+                self.use_list(id, version)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Nobody says who is meant: then it is everybody whom the newest run that listed an organization meant. A list
+    /// that this run did not make is of another choice of accounts, and may be of long ago.
+    fn take_newest_listing(&mut self) -> CommandResult<()> {
+        let mut newest: BTreeMap<&str, Timestamp> = BTreeMap::new();
+        for list in self.kept.iter().filter(|list| !list.excluded) {
+            let newest = newest.entry(list.manager).or_insert(list.head.taken_at);
+            *newest = (*newest).max(list.head.taken_at);
+        }
+        let mut excluded = BTreeSet::new();
+        let mut included = Vec::new();
+        for list in &self.kept {
+            let Some(run) = newest.get(list.manager) else { continue };
+            // All lists of a run are of one time.
+            match list.stream.versions().rev().find(|version| version.taken_at == *run) {
+                Some(version) if list.excluded => excluded.extend(members(self.store, list.id, version)?.0),
+                Some(version) => included.push((list.id, version)),
+                None => {
+                    let (id, age) = (list.id, ago(list.head.taken_at, self.settings.now));
+                    let text = format!("{id} was listed {age}, and not by the newest run: it does not count");
+                    let printer = &self.settings.printer;
+                    // Whoever was left out once would be told so for ever.
+                    if list.excluded { printer.detail(&text) } else { printer.note(&text) }
+                }
+            }
+        }
+        for (id, version) in included {
+            self.use_list(id, version)?;
+        }
+        self.expected.accounts.retain(|account| !excluded.contains(account));
+        Ok(())
+    }
+
+    fn use_list(&mut self, id: &StreamId, version: &Version) -> CommandResult<()> {
+        self.say_if_stale(id, version);
+        let expected = &mut self.expected;
+        expected.accounts.extend(members(self.store, id, version)?.0);
+        expected.from.push(id.to_string());
+        expected.listed_at = [expected.listed_at, Some(version.taken_at)].into_iter().flatten().min();
+        Ok(())
+    }
+
+    /// Who is beneath a unit that is left out is known from whichever list of it is the newest.
+    fn leave_out(&mut self, without: &Chosen) -> CommandResult<()> {
+        self.expected.accounts.retain(|account| !without.ids.contains(account));
+        for parent in &without.parents {
+            let of_unit = self.kept.iter().filter(|list| list.parent == Some(parent.as_str()));
+            match of_unit.max_by_key(|list| list.head.taken_at) {
+                None => self.never_listed(Some(parent.as_str())),
+                Some(list) => {
+                    self.say_if_stale(list.id, list.head);
+                    let members = members(self.store, list.id, list.head)?.0;
+                    self.expected.accounts.retain(|account| !members.contains(account));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn never_listed(&self, parent: Option<&str>) {
+        let of = parent.unwrap_or("the organization");
+        self.settings.printer.warn(&format!(
+            "who is in {of} is not known: it was never listed; `driftline observe all` with it in --accounts, or in [fleet], lists it"
+        ));
+    }
+
+    fn say_if_stale(&self, id: &StreamId, version: &Version) {
+        if version.taken_at < self.stale_before {
+            let age = ago(version.taken_at, self.settings.now);
+            self.settings.printer.warn(&format!(
+                "{id} was last listed {age}: accounts may have come and gone since; `driftline observe all` lists it again"
+            ));
         }
     }
 }
 
-fn kept(store: &Store, names: &mut BTreeMap<String, String>) -> CommandResult<Vec<Kept>> {
-    let mut kept = Vec::new();
-    for (id, stream) in store.catalog().streams().filter(|(id, _)| id.source.as_str() == SOURCE) {
-        let (Some(head), Some(scope)) = (stream.head(), &id.scope) else { continue };
-        let mut parts = scope.as_str().split('/').skip(1);
-        let parent = parts.next().filter(|part| *part != driftline_core::key::GLOBAL).map(str::to_owned);
-        let excluded = parts.next() == Some(EXCLUDED);
-        let mut active = BTreeSet::new();
-        for account in store.resources(id, head.number, |_| true)?.values() {
-            let text = |name: &str| account.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-            let Some(number) = text("id") else { continue };
-            names.extend(text("name").map(|name| (number.clone(), name)));
-            if text("state").is_none_or(|state| state == ACTIVE) {
-                active.insert(number);
-            }
+fn kept(store: &Store) -> Vec<Kept<'_>> {
+    let lists = store.catalog().streams().filter(|(id, _)| id.source.as_str() == SOURCE);
+    lists
+        .filter_map(|(id, stream)| {
+            let mut parts = id.scope.as_ref()?.as_str().split('/');
+            let manager = parts.next()?;
+            let parent = parts.next().filter(|part| *part != driftline_core::key::GLOBAL);
+            Some(Kept { id, stream, head: stream.head()?, manager, parent, excluded: parts.next() == Some(EXCLUDED) })
+        })
+        .collect()
+}
+
+/// The accounts of a list that can be looked at, and what all of them are called.
+fn members(
+    store: &Store,
+    list: &StreamId,
+    version: &Version,
+) -> CommandResult<(BTreeSet<String>, BTreeMap<String, String>)> {
+    let (mut active, mut names) = (BTreeSet::new(), BTreeMap::new());
+    for account in store.resources(list, version.number, |_| true)?.values() {
+        let text = |name: &str| account.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+        let Some(number) = text("id") else { continue };
+        names.extend(text("name").map(|name| (number.clone(), name)));
+        if text("state").is_none_or(|state| state == ACTIVE) {
+            active.insert(number);
         }
-        kept.push(Kept { stream: id.clone(), parent, excluded, active });
     }
-    Ok(kept)
+    Ok((active, names))
 }

@@ -229,7 +229,10 @@ impl Fleet {
     fn expectation(&self) -> String {
         match self.expected_from.is_empty() {
             true => "nobody says which accounts there should be, so none can be missing; [fleet] accounts or --expect FILE does".to_owned(),
-            false => format!("expected as said by {}", self.expected_from.join(", ")),
+            false => {
+                let listed = self.listed_at.map_or_else(String::new, |at| format!(", listed {}", ago(at, self.now)));
+                format!("expected as said by {}{listed}", self.expected_from.join(", "))
+            }
         }
     }
 }
@@ -273,6 +276,7 @@ impl Show for Fleet {
             "by": match self.by { By::Account => "account", By::Region => "region", By::Source => "source" },
             "staleAfterSeconds": self.stale_after.as_secs(),
             "expectedFrom": self.expected_from,
+            "expectedListedAt": self.listed_at,
             "summary": self.summary(),
             "accounts": rows,
         });

@@ -49,6 +49,8 @@ pub(super) enum News {
     Unreached {
         account: String,
         jobs: Vec<usize>,
+        /// When that was tried.
+        at: Timestamp,
         error: Error,
     },
     Looked {
@@ -75,7 +77,9 @@ pub(super) struct Asker<'a> {
     pub sweep: &'a Sweep<'a>,
     pub jobs: &'a [Job<'a>],
     pub pace: Arc<Pace>,
+    /// When the run began. Lists of accounts are of this time: by it those of one run are known.
     pub now: Timestamp,
+    pub clock: fn() -> Timestamp,
     pub progress: &'a Progress,
     pub tell: mpsc::Sender<News>,
 }
@@ -176,7 +180,8 @@ impl Asker<'_> {
     async fn visit(&self, hub: &Hub, visit: &Visit, places: &Semaphore) {
         let account = &visit.account;
         self.tell(News::Begun { account: account.clone(), name: visit.name.clone() }).await;
-        let unreached = |jobs, error| News::Unreached { account: account.clone(), jobs, error };
+        let begun = (self.clock)();
+        let unreached = |jobs, error| News::Unreached { account: account.clone(), jobs, at: begun, error };
         // The role is of the credentials, which all of these jobs share.
         let client = match hub.enter(account, &self.jobs[visit.jobs[0]].reach).await {
             Ok(client) => client,
@@ -194,15 +199,17 @@ impl Asker<'_> {
             };
             match regions {
                 Ok(regions) => {
-                    let places =
-                        places_of(job.observer, &job.asked, &client, account, hub.partition, regions, self.now);
+                    let places = places_of(job.observer, &job.asked, &client, account, hub.partition, regions, begun);
                     looks.extend(places.into_iter().map(|here| (at, here)));
                 }
                 Err(error) => self.tell(unreached(vec![at], error.clone())).await,
             }
         }
-        let looking = looks.into_iter().map(|(job, here)| async move {
+        let looking = looks.into_iter().map(|(job, mut here)| async move {
             let _place = places.acquire().await.expect("this semaphore is never closed");
+            // A place may wait for its turn for most of an hour. What changed in that time was seen, and who changed it
+            // is looked for before the time that the version is of.
+            here.taken_at = (self.clock)();
             let Job { observer, source, asked, .. } = &self.jobs[job];
             let passes = observer.observe(&here, source, asked).await;
             // The place is held until somebody has taken this, or asking would go on while answers pile up.

@@ -10,14 +10,15 @@ use driftline_aws::{Here, Observer, Pass, accounts, organization};
 use driftline_core::{Coverage, Extent, Outcome, SourceName, StreamId};
 use driftline_sources::normalize::{Listing, NormalizeError};
 use driftline_store::Store;
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::sweep::{Job, News};
 use crate::error::{CommandError, CommandResult};
-use crate::observe::{Line, commit_listing_into, warn_of_problems};
+use crate::observe::{Line, commit_listing_into, is_of_the_future, warn_of_problems};
 use crate::settings::Settings;
 use crate::surroundings::stopwatch;
-use crate::swept::{AccountRun, Failure, Sweep, Swept};
+use crate::swept::{AccountRun, Failure, Lost, Sweep, Swept};
 
 /// A commit to a bucket is a few round trips, so several are under way; one to a folder is a few writes.
 const INTO_BUCKET: usize = 4;
@@ -29,6 +30,13 @@ pub(super) struct Taker<'a> {
     pub jobs: &'a [Job<'a>],
     pub progress: &'a Progress,
     state: Mutex<State>,
+}
+
+/// What a version is of: an account, unless it is the list of them; and what is lost if there comes none of it.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    account: Option<&'a str>,
+    lost: Lost,
 }
 
 #[derive(Default)]
@@ -70,16 +78,20 @@ impl<'a> Taker<'a> {
     fn take_one(&self, news: News, open: &mut Option<Store>) {
         match news {
             News::Begun { account, name } => self.with_account(&account, |run| run.name = name),
-            News::Listed(pass) => self.commit(open, None, &organization::source(), "organization", *pass),
+            News::Listed(pass) => {
+                let of = Of { account: None, lost: Lost::Roster };
+                self.commit(open, of, &organization::source(), "organization", *pass);
+            }
             News::Failed { jobs, error } => {
                 for job in jobs {
-                    self.failed(job, None, CommandError::new(error.to_string()), true);
+                    let of = Of { account: None, lost: Lost::Source(job) };
+                    self.failed(of, CommandError::new(error.to_string()));
                 }
             }
-            News::Unreached { account, jobs, error } => {
+            News::Unreached { account, jobs, at, error } => {
                 let reason = accounts::reason(&error);
                 if self.sweep.fleet {
-                    self.not_looked_at(open, &account, &jobs, &reason);
+                    self.not_looked_at(open, &account, &jobs, at, &reason);
                 }
                 let error = not_reached(&account, &error);
                 self.with_account(&account, |run| run.unreached = Some((error, reason)));
@@ -90,37 +102,46 @@ impl<'a> Taker<'a> {
 
     fn looked(&self, open: &mut Option<Store>, at: usize, here: &Here, passes: Result<Vec<Pass>, NormalizeError>) {
         let job = &self.jobs[at];
+        let of = Of { account: Some(&here.account), lost: Lost::Part(at) };
+        self.with_account(&here.account, |run| run.looked += 1);
         match passes {
             Ok(passes) => {
                 for pass in passes {
-                    self.commit(open, Some((at, &here.account)), job.source, job.observer.name(), pass);
+                    self.commit(open, of, job.source, job.observer.name(), pass);
                 }
             }
             Err(error) => {
                 let error = CommandError::new(error.to_string()).about(format!("{} was not observed", here.scope()));
-                self.failed(at, Some(&here.account), error, false);
+                self.failed(of, error);
             }
         }
     }
 
-    fn commit(
+    fn commit(&self, open: &mut Option<Store>, of: Of<'_>, source: &SourceName, observer: &str, pass: Pass) {
+        match named(source, &pass) {
+            Ok(stream) => {
+                let reasons = partial(&pass.listing.coverage);
+                self.commit_as(open, of, stream, pass.listing, observer, &reasons);
+            }
+            Err(error) => self.failed(of, error),
+        }
+    }
+
+    fn commit_as(
         &self,
         open: &mut Option<Store>,
-        of: Option<(usize, &str)>,
-        source: &SourceName,
+        of: Of<'_>,
+        stream: StreamId,
+        listing: Listing,
         observer: &str,
-        pass: Pass,
+        reasons: &[(String, Vec<String>)],
     ) {
-        let account = of.map(|(_, account)| account);
-        let committed = named(source, &pass).and_then(|stream| {
-            let reasons = partial(&pass.listing.coverage);
-            let observer = format!("driftline observe {observer} (live)");
-            let line = self.commit_listing(open, stream, pass.listing, &observer, &reasons)?;
-            Ok((line, reasons))
-        });
-        match committed {
-            Ok((line, reasons)) => self.committed(account, line, &reasons),
-            Err(error) => self.failed(of.map_or(0, |(job, _)| job), account, error, false),
+        let name = stream.to_string();
+        let observer = format!("driftline observe {observer} (live)");
+        match self.commit_listing(open, stream, listing, &observer, reasons) {
+            Ok(line) => self.committed(of.account, line, reasons),
+            Err(error) if was_overtaken(&error) => self.overtaken(name),
+            Err(error) => self.failed(of, error),
         }
     }
 
@@ -149,12 +170,20 @@ impl<'a> Taker<'a> {
 
     /// What is known of an account that could not be entered was not looked at: it is neither in sync nor gone. Of an
     /// account of which nothing is known there is nothing to say in the store.
-    fn not_looked_at(&self, open: &mut Option<Store>, account: &str, jobs: &[usize], reason: &str) {
+    fn not_looked_at(
+        &self,
+        open: &mut Option<Store>,
+        account: &str,
+        jobs: &[usize],
+        tried_at: Timestamp,
+        reason: &str,
+    ) {
         for &at in jobs {
             let job = &self.jobs[at];
+            let of = Of { account: Some(account), lost: Lost::Part(at) };
             let known = self.known(open, account, job);
             let streams = known.unwrap_or_else(|error| {
-                self.failed(at, Some(account), error, false);
+                self.failed(of, error);
                 Vec::new()
             });
             for (stream, coverage) in streams {
@@ -164,13 +193,9 @@ impl<'a> Taker<'a> {
                     unseen.record(Extent { kind: kind.to_owned(), place: place.to_owned() }, outcome.clone());
                 }
                 let mut listing = Listing::default();
-                listing.taken_at = Some(self.settings.now);
+                listing.taken_at = Some(tried_at);
                 listing.coverage = unseen.on_basis(coverage.basis().map(str::to_owned));
-                let observer = format!("driftline observe {} (live)", job.observer.name());
-                match self.commit_listing(open, stream, listing, &observer, &[]) {
-                    Ok(line) => self.committed(Some(account), line, &[]),
-                    Err(error) => self.failed(at, Some(account), error, false),
-                }
+                self.commit_as(open, of, stream, listing, job.observer.name(), &[]);
             }
         }
     }
@@ -220,13 +245,26 @@ impl<'a> Taker<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).swept.lines.push(line);
     }
 
-    fn failed(&self, source: usize, account: Option<&str>, error: CommandError, whole: bool) {
-        if let Some(account) = account {
+    fn failed(&self, of: Of<'_>, error: CommandError) {
+        if let Some(account) = of.account {
             self.with_account(account, |run| run.failures += 1);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.swept.failures.push(Failure { source, whole, error });
+        state.swept.failures.push(Failure { lost: of.lost, error });
     }
+
+    fn overtaken(&self, stream: String) {
+        let text = format!("{stream}: another run looked later and has committed; what this one saw is left out");
+        let printer = &self.settings.printer;
+        self.progress.aside(|| if self.sweep.terse { printer.detail(&text) } else { printer.note(&text) });
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).swept.overtaken.push(stream);
+    }
+}
+
+/// Whether the store has what somebody saw later: then what was seen earlier is not missed. A version from the future
+/// is no such thing but a clock that is wrong, and nothing could be committed until it is over.
+fn was_overtaken(error: &CommandError) -> bool {
+    error.newest().is_some_and(|newest| !is_of_the_future(newest))
 }
 
 /// The stream of a pass.

@@ -51,6 +51,30 @@ fn a_source_that_fails_does_not_take_the_others_with_it() {
 }
 
 #[test]
+fn a_source_that_fails_leaves_the_store_to_those_that_are_starting_it() {
+    let source = |name: &str, file: &str| format!("[[source]]\nname = \"{name}\"\nfile = \"{file}.json\"\n");
+    // Between the first folder and the first version there is little time; a few tries make it likely to be met.
+    let of_good = |at| source(&format!("good{at}"), &format!("good{at}"));
+    let of_bad = |at| source(&format!("absent{at}"), "absent") + &source(&format!("someone{at}"), "good0");
+    let config: String = (0..6).map(|at| of_bad(at) + &of_good(at)).collect();
+    for _ in 0..20 {
+        let sandbox = Sandbox::new();
+        sandbox.write("driftline.toml", &config);
+        for at in 0..6 {
+            let one = observation_of(&format!("good{at}"), 0, json!(COMPLETE), &[thing("a", json!({}))]);
+            sandbox.write(&format!("good{at}.json"), one.to_string());
+        }
+        let ran = sandbox.run(["observe", "all"]).exited(1);
+        ran.says(&["error: 12 sources were not observed; the others were committed"]);
+    }
+    // Where all of them fail, nothing is left.
+    let sandbox = Sandbox::new();
+    sandbox.write("driftline.toml", (0..6).map(of_bad).collect::<String>());
+    sandbox.run(["observe", "all"]).refused(&["nothing was observed"]);
+    assert!(!sandbox.store().exists());
+}
+
+#[test]
 fn sources_that_all_have_secrets_can_start_a_store_together() {
     let config: String = (0..6).map(|at| format!("[[source]]\nname = \"s{at}\"\nfile = \"s{at}.json\"\n")).collect();
     // The race is between making the key file and reading it; a few tries make it likely.

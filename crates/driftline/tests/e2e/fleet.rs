@@ -6,6 +6,8 @@ use crate::support::Sandbox;
 
 const FUNCTION: &str = "AWS::Lambda::Function";
 const GROUP: &str = "AWS::EC2::SecurityGroup";
+const MEMBER: &str = "AWS::Organizations::Account";
+const MANAGER: &str = "999999999999";
 
 fn account(nth: u32) -> String {
     nth.to_string().repeat(12)
@@ -32,8 +34,11 @@ struct Fleet {
 impl Fleet {
     /// An observation of one account in one region, taken so many hours ago.
     fn observe(&self, source: &str, scope: Option<&str>, hours: i64, coverage: &[Json], resources: &[Json]) {
-        let now = jiff_now(hours);
-        let mut observation = json!({"schema": "driftline.observation/v1", "source": source, "takenAt": now,
+        self.observe_at(source, scope, &jiff_now(hours), coverage, resources);
+    }
+
+    fn observe_at(&self, source: &str, scope: Option<&str>, at: &str, coverage: &[Json], resources: &[Json]) {
+        let mut observation = json!({"schema": "driftline.observation/v1", "source": source, "takenAt": at,
             "coverage": coverage, "resources": resources});
         if let Some(scope) = scope {
             observation["scope"] = json!(scope);
@@ -44,6 +49,23 @@ impl Fleet {
     fn regional(&self, account: &str, hours: i64, coverage: &Json, resources: &[Json]) {
         let scope = format!("{account}/us-east-1");
         self.observe("inventory", Some(&scope), hours, std::slice::from_ref(coverage), resources);
+    }
+
+    /// A list of an organization's accounts, as a run that began at this time keeps it.
+    fn listed(&self, of: &str, at: &str, accounts: &[(&str, &str)]) {
+        let account = |(id, state): &(&str, &str)| {
+            json!({"canonicalId": format!("arn:aws:organizations::{MANAGER}:account/o-ab/{id}"), "resourceType": MEMBER,
+                "snapshot": {"id": id, "name": format!("of {id}"), "state": state}})
+        };
+        let accounts: Vec<Json> = accounts.iter().map(account).collect();
+        let coverage = [complete(MANAGER, "global")];
+        self.observe_at("organization", Some(&format!("{MANAGER}/{of}")), at, &coverage, &accounts);
+    }
+
+    /// The accounts that are expected and were never seen.
+    fn missing(&self, more: &[&str]) -> Vec<String> {
+        let missing = |(account, status): (String, String)| (status == "missing").then_some(account);
+        self.statuses(more).into_iter().filter_map(missing).collect()
     }
 
     fn rows(&self, more: &[&str]) -> Vec<Json> {
@@ -221,4 +243,121 @@ fn without_a_baseline_nothing_is_in_sync() {
     let ran = fleet.sandbox.run(["-o", "json", "fleet"]).succeeded().says(&["there is no baseline `main`"]);
     assert_eq!(ran.json()["accounts"][0]["status"], "not_checked");
     assert_eq!(ran.json()["summary"]["by"]["in_sync"], 0);
+}
+
+#[test]
+fn what_is_outside_of_the_one_place_that_was_vouched_for_is_counted_where_it_is() {
+    let fleet = Fleet { sandbox: Sandbox::new() };
+    let (one, two) = (account(1), account(2));
+    // The source says what it looked at whole, and knows a little of elsewhere.
+    let things = |rules, timeout| {
+        vec![
+            function(&one, "us-east-1", 3),
+            function(&two, "us-east-1", 3),
+            group(&two, rules),
+            function(&one, "eu-west-1", timeout),
+        ]
+    };
+    let there = [complete(&one, "us-east-1")];
+    fleet.observe("topology", Some(&one), 2, &there, &things(0, 3));
+    fleet.sandbox.run(["baseline", "set"]).succeeded();
+    let counts = |more: &[&str]| -> Vec<(String, Json, [u64; 2], Json)> {
+        let count = |row: &Json, name: &str| row[name].as_u64().unwrap();
+        let told = |row: &Json| {
+            let whose = row["account"].as_str().unwrap().to_owned();
+            (
+                whose,
+                row["region"].clone(),
+                [count(row, "inSync"), count(row, "drifted")],
+                row["highestSeverity"].clone(),
+            )
+        };
+        fleet.rows(more).iter().map(told).collect()
+    };
+    let nothing = Json::Null;
+    assert_eq!(
+        counts(&[]),
+        [
+            (one.clone(), nothing.clone(), [2, 0], nothing.clone()),
+            (two.clone(), nothing.clone(), [2, 0], nothing.clone())
+        ]
+    );
+    fleet.observe("topology", Some(&one), 1, &there, &things(1, 30));
+    assert_eq!(
+        counts(&[]),
+        [
+            (two.clone(), nothing.clone(), [1, 1], json!("high")),
+            (one.clone(), nothing.clone(), [1, 1], json!("medium"))
+        ]
+    );
+    assert_eq!(
+        counts(&["--by", "region"]),
+        [
+            (two.clone(), json!("us-east-1"), [1, 1], json!("high")),
+            (one.clone(), json!("eu-west-1"), [0, 1], json!("medium")),
+            (one.clone(), json!("us-east-1"), [1, 0], nothing),
+        ]
+    );
+}
+
+#[test]
+fn only_the_newest_listing_of_an_organization_tells_who_is_expected() {
+    let fleet = Fleet { sandbox: Sandbox::new() };
+    let ids = [1, 2, 3, 4].map(account);
+    let [one, two, three, four] = ids.each_ref().map(String::as_str);
+    let all = [(one, "ACTIVE"), (two, "ACTIVE"), (three, "ACTIVE"), (four, "SUSPENDED")];
+    fleet.regional(one, 1, &complete(one, "us-east-1"), &[function(one, "us-east-1", 3)]);
+    // Long ago only a unit was meant; four was still open then.
+    fleet.listed("ou-ab12-01dun1t0", &jiff_now(9), &[(three, "ACTIVE"), (four, "ACTIVE")]);
+    assert_eq!(fleet.missing(&[]), [three, four]);
+    // Once somebody left out a unit, in which two is.
+    let once = jiff_now(8);
+    fleet.listed("global", &once, &all);
+    fleet.listed("ou-ab12-5andb0x5/excluded", &once, &[(two, "ACTIVE")]);
+    let said = fleet.sandbox.run(["fleet"]).succeeded();
+    assert!(said.err.contains("ou-ab12-01dun1t0 was listed 9 h ago, and not by the newest run"), "{}", said.err);
+    assert_eq!(fleet.missing(&[]), [three]);
+    // A run that names accounts by id and leaves out a unit lists no organization: it says nothing of who is in it.
+    fleet.listed("ou-ab12-5andb0x5/excluded", &jiff_now(7), &[(two, "ACTIVE"), (three, "ACTIVE")]);
+    assert_eq!(fleet.missing(&[]), [three]);
+    // The next run left out nobody.
+    fleet.listed("global", &jiff_now(6), &all);
+    let said = fleet.sandbox.run(["fleet"]).succeeded().prints(&["organization@999999999999/global, listed 6 h ago"]);
+    assert!(!said.err.contains("5andb0x5"), "nobody need hear of it for ever: {}", said.err);
+    assert_eq!(fleet.missing(&[]), [two, three]);
+    // Whoever leaves it out now is answered by the newest list of it.
+    assert!(fleet.missing(&["--exclude-account", "ou-ab12-5andb0x5"]).is_empty());
+    fleet.sandbox.write("driftline.toml", "[fleet]\naccounts = [\"org\"]\nexclude_accounts = [\"ou-ab12-5andb0x5\"]\n");
+    assert!(fleet.missing(&[]).is_empty());
+    fleet.sandbox.write("driftline.toml", "[fleet]\naccounts = [\"org\"]\n");
+    assert_eq!(fleet.missing(&[]), [two, three]);
+    // Two organizations have each their newest.
+    let far = "888888888888";
+    fleet.observe_at(
+        "organization",
+        Some(&format!("{far}/global")),
+        &jiff_now(20),
+        &[complete(far, "global")],
+        &[json!({"canonicalId": format!("arn:aws:organizations::{far}:account/o-cd/{}", account(5)),
+            "resourceType": MEMBER, "snapshot": {"id": account(5), "name": "far", "state": "ACTIVE"}})],
+    );
+    fleet.sandbox.write("driftline.toml", "");
+    assert_eq!(fleet.missing(&[]), [two, three, &account(5)]);
+}
+
+#[test]
+fn a_list_of_accounts_that_is_old_or_was_never_made_is_said() {
+    let fleet = Fleet { sandbox: Sandbox::new() };
+    let (one, two) = (account(1), account(2));
+    fleet.regional(&one, 1, &complete(&one, "us-east-1"), &[function(&one, "us-east-1", 3)]);
+    fleet.listed("global", &jiff_now(40), &[(&one, "ACTIVE"), (&two, "ACTIVE")]);
+    let stale = "organization@999999999999/global was last listed 40 h ago";
+    let run = |more: &[&str]| fleet.sandbox.run(["-o", "json", "fleet"].iter().chain(more)).succeeded();
+    let told = run(&[]).says(&[stale]).json();
+    assert!(told["expectedListedAt"].as_str().is_some(), "{told}");
+    assert!(!run(&["--stale-after", "90d"]).err.contains("last listed"));
+    let never = "who is in ou-ab12-5andb0x5 is not known: it was never listed";
+    run(&["--exclude-account", "ou-ab12-5andb0x5"]).says(&[never]);
+    fleet.sandbox.write("driftline.toml", "[fleet]\naccounts = [\"org\"]\n");
+    run(&[]).says(&[stale]);
 }

@@ -33,7 +33,8 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "store" {
   }
 }
 
-# Driftline never replaces a file, so versioning costs nothing until something is deleted: then it can be had back.
+# What was deleted can be had back. Driftline never replaces a file, but it does delete some with nearly every commit: what
+# is beneath view/ is derived from the rest, and made anew.
 resource "aws_s3_bucket_versioning" "store" {
   bucket = aws_s3_bucket.store.id
 
@@ -62,6 +63,21 @@ resource "aws_s3_bucket_lifecycle_configuration" "store" {
 
     abort_incomplete_multipart_upload {
       days_after_initiation = 7
+    }
+  }
+
+  # The shorter of two rules counts. Without this one, every index and every view that there was in a month would be paid
+  # for, and nobody would want one back.
+  rule {
+    id     = "what-was-derived"
+    status = "Enabled"
+
+    filter {
+      prefix = "${local.prefix}/view/"
+    }
+
+    noncurrent_version_expiration {
+      noncurrent_days = 1
     }
   }
 

@@ -12,3 +12,8 @@ terraform {
 }
 
 data "aws_region" "current" {}
+
+locals {
+  # Where in the bucket the store is.
+  prefix = "drift"
+}

@@ -5,5 +5,5 @@ output "role_arn" {
 
 output "store" {
   description = "What --store is set to."
-  value       = "s3://${aws_s3_bucket.store.bucket}/drift"
+  value       = "s3://${aws_s3_bucket.store.bucket}/${local.prefix}"
 }

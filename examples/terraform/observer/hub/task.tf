@@ -29,7 +29,7 @@ resource "aws_ecs_task_definition" "observer" {
 
     environment = [
       { name = "AWS_REGION", value = data.aws_region.current.name },
-      { name = "DRIFTLINE_STORE", value = "s3://${aws_s3_bucket.store.bucket}/drift" },
+      { name = "DRIFTLINE_STORE", value = "s3://${aws_s3_bucket.store.bucket}/${local.prefix}" },
       { name = "DRIFTLINE_CONFIG_TEXT", value = file("${path.module}/driftline.toml") },
       { name = "DRIFTLINE_ROLE_NAME", value = var.role_name },
       { name = "DRIFTLINE_EXTERNAL_ID", value = var.external_id },
@@ -52,6 +52,8 @@ resource "aws_ecs_task_definition" "observer" {
   tags = var.tags
 }
 
+# Nothing keeps a run from beginning while the one before is still at it. That harms nothing (what was seen later is kept),
+# but asks AWS twice: choose a schedule with room, or more shares.
 resource "aws_scheduler_schedule" "share" {
   count = var.shards
 
@@ -88,6 +90,47 @@ resource "aws_scheduler_schedule" "share" {
     })
 
     # The next run comes anyway.
+    retry_policy {
+      maximum_event_age_in_seconds = 900
+      maximum_retry_attempts       = 2
+    }
+  }
+}
+
+# Observing on a schedule leaves many small files. This packs them, drops versions that are older than [retention] in
+# driftline.toml keeps, and deletes what nobody needs.
+resource "aws_scheduler_schedule" "gc" {
+  name                         = "${var.name}-gc"
+  schedule_expression          = var.gc_schedule
+  schedule_expression_timezone = "UTC"
+
+  flexible_time_window {
+    mode                      = "FLEXIBLE"
+    maximum_window_in_minutes = 15
+  }
+
+  target {
+    arn      = aws_ecs_cluster.observer.arn
+    role_arn = aws_iam_role.schedule.arn
+
+    ecs_parameters {
+      task_definition_arn = aws_ecs_task_definition.observer.arn
+      launch_type         = "FARGATE"
+
+      network_configuration {
+        subnets          = var.subnet_ids
+        security_groups  = var.security_group_ids
+        assign_public_ip = false
+      }
+    }
+
+    input = jsonencode({
+      containerOverrides = [{
+        name    = "observer"
+        command = ["gc"]
+      }]
+    })
+
     retry_policy {
       maximum_event_age_in_seconds = 900
       maximum_retry_attempts       = 2

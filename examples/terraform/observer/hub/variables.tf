@@ -46,6 +46,12 @@ variable "schedule" {
   default     = "rate(1 hour)"
 }
 
+variable "gc_schedule" {
+  description = "When to run `driftline gc`, as EventBridge Scheduler writes it."
+  type        = string
+  default     = "cron(41 3 * * ? *)"
+}
+
 variable "shards" {
   description = "How many tasks share the accounts."
   type        = number

@@ -63,3 +63,40 @@ fn the_example_is_well_formed_and_written_as_terraform_writes_it() {
         ran(&checked).succeeded();
     }
 }
+
+/// The body of the first block that begins with this line, without the spaces around its lines.
+fn block<'t>(text: &'t str, head: &str) -> Vec<&'t str> {
+    let mut depth = 0_usize;
+    let mut body = Vec::new();
+    for line in text.lines().skip_while(|line| line.trim() != head) {
+        depth += line.matches(['{', '[']).count();
+        depth -= line.matches(['}', ']']).count();
+        body.push(line.trim());
+        if depth == 0 {
+            break;
+        }
+    }
+    body
+}
+
+#[test]
+fn what_the_example_leaves_in_the_bucket_is_tidied() {
+    let read = |name: &str| fs::read_to_string(example().join("hub").join(name)).unwrap();
+    // The schedule that packs and drops runs the program as the others do, with what it takes for that.
+    let tasks = read("task.tf");
+    let gc = block(&tasks, "resource \"aws_scheduler_schedule\" \"gc\" {");
+    let command = gc.iter().find_map(|line| line.strip_prefix("command = ")).expect("it runs something");
+    let command: Vec<String> = serde_json::from_str(command).unwrap();
+    Sandbox::with_demo().run(command).succeeded();
+    let role = read("iam.tf");
+    assert!(role.contains("s3:DeleteObject"), "gc deletes");
+    // What a commit deletes of the derived files is not paid for as long as what one may want back.
+    let bucket = read("bucket.tf");
+    let rules = block(&bucket, "resource \"aws_s3_bucket_lifecycle_configuration\" \"store\" {");
+    let at = rules.iter().position(|line| *line == "prefix = \"${local.prefix}/view/\"").expect("a rule for view/");
+    assert_eq!(rules[at..].iter().find(|line| line.starts_with("noncurrent_days")), Some(&"noncurrent_days = 1"));
+    let store = "\"s3://${aws_s3_bucket.store.bucket}/${local.prefix}\"";
+    assert!(tasks.contains(store) && read("outputs.tf").contains(store), "the prefix is that of the store");
+    // Nothing that is current goes by itself.
+    assert!(!rules.iter().any(|line| line.split_whitespace().next() == Some("days")), "{rules:?}");
+}

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 
+use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::{Cloud, ids_with, new_account};
@@ -44,6 +45,34 @@ fn observe(cloud: &Cloud, more: &[&str]) -> Ran {
 fn digests(log: &Json) -> BTreeMap<String, Json> {
     let versions = log["versions"].as_array().unwrap().iter();
     versions.map(|one| (one["source"].as_str().unwrap().to_owned(), one["digest"].clone())).collect()
+}
+
+/// An organization that the own account manages, with these accounts in it.
+fn organization(cloud: &Cloud, accounts: &[String]) {
+    let member = |id: &String| {
+        let arn = format!("arn:aws:organizations::{}:account/o-ab12cd34/{id}", cloud.account);
+        json!({"Id": id, "Name": format!("team {id}"), "Status": "ACTIVE", "Arn": arn})
+    };
+    let members: Vec<Json> = accounts.iter().map(member).collect();
+    cloud.fixtures(json!([{"match": {"operation": "ListAccounts"}, "json": {"Accounts": members}}]));
+}
+
+/// Commits what somebody saw of a stream so many minutes from now.
+fn seen_later(cloud: &Cloud, source: &str, scope: &str, minutes: u32) {
+    let date = ["-u", "-d", &format!("+{minutes} minutes"), "+%Y-%m-%dT%H:%M:%SZ"];
+    let date = std::process::Command::new("date").args(date).output().unwrap();
+    let observation = json!({"schema": "driftline.observation/v1", "source": source, "scope": scope,
+        "takenAt": String::from_utf8(date.stdout).unwrap().trim(), "coverage": "complete",
+        "resources": [{"canonicalId": "thing", "resourceType": "Thing", "place": "here", "snapshot": {}}]});
+    cloud.sandbox.observe(&observation).succeeded();
+}
+
+/// A time of the newest version of a stream, as the log has it.
+fn newest(cloud: &Cloud, stream: &str, time: &str) -> Timestamp {
+    let log = cloud.sandbox.json(["log", "--limit", "0"]);
+    let of_stream = log["versions"].as_array().unwrap().iter().filter(|one| one["source"] == stream);
+    let newest = of_stream.max_by_key(|one| one["version"].as_u64()).unwrap();
+    newest[time].as_str().unwrap().parse().unwrap()
 }
 
 /// The accounts of a report with this status.
@@ -222,7 +251,12 @@ fn an_organization_is_kept_so_that_whoever_was_never_seen_is_missed() {
 
     // Only a unit, whatever is beneath it; and the same of one observer.
     cloud.rules(json!([]));
-    cloud.run(["observe", "all", "--accounts", labs, "--exclude-account", ids[4]]).succeeded();
+    // What is excluded in the file stays excluded, whatever the command line excludes besides.
+    let only = ["observe", "all", "--accounts", labs, "--exclude-account", ids[4]];
+    cloud.run(only).refused(&["nobody is left to look at: every account that is meant is excluded, too"]);
+    let config = format!("[fleet]\naccounts = [\"org\"]\nrole_name = \"Reader\"\n{SOURCES}");
+    cloud.sandbox.write("driftline.toml", config);
+    cloud.run(only).succeeded();
     let streams = digests(&cloud.sandbox.json(["log", "--limit", "0"]));
     assert!(streams.keys().any(|stream| stream.contains(ids[3])), "{streams:?}");
     assert!(!streams.keys().any(|stream| stream.contains(ids[4])), "{streams:?}");
@@ -241,4 +275,101 @@ fn an_organization_is_kept_so_that_whoever_was_never_seen_is_missed() {
     let new: Vec<&Json> =
         drift["resources"].as_array().unwrap().iter().filter(|one| one["status"] == "unknown").collect();
     assert!(new.iter().any(|one| one["resourceType"] == "AWS::Organizations::Account"), "{new:?}");
+}
+
+#[test]
+fn that_nobody_could_be_entered_is_an_error_whoever_was_listed_and_whatever_is_known() {
+    let Some(cloud) = Cloud::new() else { return };
+    let accounts = accounts(&cloud, 3, &["us-east-1"]);
+    let others: Vec<&str> = accounts.iter().map(String::as_str).filter(|one| *one != cloud.account).collect();
+    organization(&cloud, &accounts);
+    let refused = json!([{"match": {"operation": "AssumeRole"}, "do": {"refuse": "deny"}}]);
+    let nobody = "nothing was observed: no account could be entered";
+    let all = |more: &[&str]| cloud.run(["-o", "json", "observe", "all"].iter().chain(more));
+    // The organization, for the first time: its list is kept, and nobody was seen.
+    cloud.rules(refused.clone());
+    let ran = all(&["--accounts", "org", "--exclude-account", &cloud.account]).exited(1).says(&[nobody]);
+    assert_eq!(with_status(&ran.json(), "unreached"), others);
+    let streams = digests(&cloud.sandbox.json(["log", "--limit", "0"]));
+    assert_eq!(streams.into_keys().collect::<Vec<_>>(), [format!("organization@{}/global", cloud.account)]);
+    // An account that is known: that it was not looked at is kept, too.
+    cloud.rules(json!([]));
+    all(&["--accounts", others[0]]).succeeded();
+    cloud.run(["baseline", "set"]).succeeded();
+    cloud.rules(refused);
+    all(&["--accounts", others[0]]).exited(1).says(&[nobody, "what is known of them is not checked from now on"]);
+    assert_eq!(ids_with(&cloud.drift(), "in_sync").len(), accounts.len(), "only the list is as it was");
+    // Somebody is enough, and so is something that is in no account.
+    all(&["--accounts", "org"]).succeeded();
+    let plain =
+        json!({"schema": "driftline.observation/v1", "source": "plain", "coverage": "complete", "resources": []});
+    cloud.sandbox.write("plain.json", plain.to_string());
+    let config = format!("{SOURCES}\n[[source]]\nname = \"plain\"\nfile = \"plain.json\"\n");
+    cloud.sandbox.write("driftline.toml", config);
+    all(&["--accounts", others[0]]).succeeded().says(&["account not entered"]);
+}
+
+#[test]
+fn what_another_run_saw_later_is_left_as_it_is_and_a_clock_that_is_wrong_is_said() {
+    let Some(cloud) = Cloud::new() else { return };
+    let accounts = accounts(&cloud, 2, &["us-east-1"]);
+    let scope = format!("{}/us-east-1", cloud.account);
+    seen_later(&cloud, "inventory", &scope, 2);
+    let overtaken = format!("inventory@{scope}");
+    let ran = observe(&cloud, &["--strict"]).succeeded();
+    let ran = ran.says(&["another run looked later and has committed; what this one saw of 1 stream is left out"]);
+    let report = ran.json();
+    assert_eq!((&report["overtaken"], with_status(&report, "observed")), (&json!([overtaken]), accounts));
+    let versions = |stream: &str| {
+        let log = cloud.sandbox.json(["log", "--limit", "0"]);
+        log["versions"].as_array().unwrap().iter().filter(|one| one["source"] == stream).count()
+    };
+    assert_eq!((versions(&overtaken), versions(&format!("again@{scope}"))), (1, 1));
+    // The same of one observer alone.
+    let one = cloud.run(["observe", "inventory", "--types", "AWS::SQS::Queue"]).succeeded();
+    one.says(&[&format!("{overtaken}: another run looked later")]);
+    assert_eq!(versions(&overtaken), 1);
+    // Nobody can have looked tomorrow. That is of a part of one source, and of nobody else's.
+    seen_later(&cloud, "again", &scope, 24 * 60);
+    let ran = observe(&cloud, &[]).exited(1).says(&[
+        "error: a part of the source `again` was not observed",
+        &format!("again@{scope} was not committed"),
+        "check the observer's clock",
+        "error: one part of a source was not observed; the others were committed",
+    ]);
+    assert!(!ran.err.contains("error: the source") && !ran.err.contains("`inventory`"), "{}", ran.err);
+    assert_eq!(with_status(&ran.json(), "failed"), [cloud.account.clone()]);
+    // The list of accounts is of no source.
+    organization(&cloud, &[cloud.account.clone()]);
+    seen_later(&cloud, "organization", &format!("{}/global", cloud.account), 24 * 60);
+    let config = SOURCES.replace("name = \"again\"", "name = \"more\"");
+    cloud.sandbox.write("driftline.toml", config);
+    let ran = cloud.run(["observe", "all", "--accounts", "org"]).exited(1);
+    let ran = ran.says(&["error: the list of the organization's accounts was not kept"]);
+    assert!(!ran.err.contains("of the source") && !ran.err.contains("error: the source"), "{}", ran.err);
+}
+
+#[test]
+fn a_place_is_seen_at_the_time_at_which_looking_at_it_began() {
+    let Some(cloud) = Cloud::new() else { return };
+    let accounts = accounts(&cloud, 2, &["us-east-1"]);
+    let other = accounts.iter().find(|account| **account != cloud.account).unwrap();
+    let [own, other] = [&cloud.account, other].map(|account| format!("inventory@{account}/us-east-1"));
+    let late = |operation: &str| json!({"match": {"operation": operation}, "do": {"slow": {"ms": 100}}});
+    cloud.rules(json!([late("AssumeRole")]));
+    observe(&cloud, &["--strict"]).succeeded();
+    // Nothing holds up the own account, and a role the other.
+    let seen = newest(&cloud, &other, "takenAt");
+    assert!(newest(&cloud, &own, "takenAt") < seen, "{seen}");
+    assert!(newest(&cloud, &other, "committedAt") >= seen, "{seen}");
+    // That an account could not be entered is of when it was tried; the list is of when the run began.
+    organization(&cloud, &accounts);
+    cloud.rules(json!([
+        late("GetCallerIdentity"),
+        {"match": {"operation": "AssumeRole"}, "do": {"refuse": "deny"}},
+    ]));
+    cloud.run(["observe", "all", "--accounts", "org"]).succeeded();
+    let began = newest(&cloud, &format!("organization@{}/global", cloud.account), "takenAt");
+    let tried = newest(&cloud, &other, "takenAt");
+    assert!(seen < began && began < tried, "{seen} {began} {tried}");
 }

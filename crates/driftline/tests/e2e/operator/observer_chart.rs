@@ -41,7 +41,7 @@ fn a_real_api_server_takes_the_observers_chart() {
     let Some(cluster) = shared() else { return };
     for values in [
         &[][..],
-        &["shards=5", "strict=true", "gc.enabled=true", "gc.extraArgs={--keep=30d}", "sealKey.secretName=seal"],
+        &["shards=5", "strict=true", "gc.extraArgs={--keep=30d}", "sealKey.secretName=seal"],
         &[
             "aws.roleArn=arn:aws:iam::123456789012:role/driftline",
             "serviceAccount.annotations.team=payments",
@@ -52,6 +52,7 @@ fn a_real_api_server_takes_the_observers_chart() {
             "podAnnotations.team=payments",
         ],
         &["serviceAccount.create=false", "serviceAccount.name=other", "schedule=@hourly", "suspend=true"],
+        &["gc.enabled=false"],
     ] {
         let Some(objects) = rendered(values) else { return };
         let taken = cluster.kubectl_with(&objects, &["apply", "--server-side", "--dry-run=server"]).succeeded();
@@ -79,6 +80,38 @@ fn a_share_is_a_job_of_its_own_that_can_write_nothing_but_its_cache() {
     ] {
         assert!(objects.contains(line), "`{line}` is not in:\n{objects}");
     }
+}
+
+/// A share that exits with 3 was done; only what did not come to an end is worth another try.
+#[test]
+fn a_share_with_gaps_is_not_done_all_over_again() {
+    let Some(objects) = rendered(&["strict=true", "retries=1"]) else { return };
+    let policy: Vec<&str> = objects
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| *line != "podFailurePolicy:")
+        .take_while(|line| !line.starts_with("activeDeadlineSeconds"))
+        .collect();
+    let expected = [
+        "podFailurePolicy:",
+        "rules:",
+        "- action: FailIndex",
+        "onExitCodes:",
+        "containerName: observer",
+        "operator: In",
+        "values: [3]",
+    ];
+    assert_eq!(policy, expected, "{objects}");
+    assert!(objects.contains("- name: observer\n"), "the container that the policy names is there");
+}
+
+#[test]
+fn the_store_is_tidied_unless_somebody_says_otherwise() {
+    let Some(objects) = rendered(&[]) else { return };
+    assert_eq!(objects.matches("kind: CronJob").count(), 2, "{objects}");
+    assert!(objects.contains("- \"gc\"") && objects.contains("[retention]"), "{objects}");
+    let Some(objects) = rendered(&["gc.enabled=false"]) else { return };
+    assert_eq!(objects.matches("kind: CronJob").count(), 1, "{objects}");
 }
 
 #[cfg(feature = "aws")]
