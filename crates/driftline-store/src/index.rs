@@ -3,7 +3,7 @@
 //! It may be of an earlier version of the same chain: what changed since is in small files. In a bucket it lags on
 //! purpose, because it weighs far more than most commits; the copy on this machine does not.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use driftline_core::StreamId;
 use sha2::{Digest, Sha256};
@@ -104,9 +104,9 @@ impl Store {
 
 /// The names of the indexes of a chain's first file, of its first two, and so on, each with how many that is: which
 /// files they are of, and who read the lines, since another reader may seal other properties.
-fn identities<'a>(files: impl Iterator<Item = &'a FileRef>, reader: &str) -> HashMap<String, usize> {
+fn identities<'a>(files: impl Iterator<Item = &'a FileRef>, reader: &str) -> BTreeMap<String, usize> {
     let mut hasher = Sha256::new_with_prefix(b"driftline/index/v1\0").chain_update(reader);
-    let mut names = HashMap::new();
+    let mut names = BTreeMap::new();
     for (file, count) in files.zip(1..) {
         hasher.update([0]);
         hasher.update(&file.path);

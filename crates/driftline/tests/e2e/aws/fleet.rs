@@ -338,9 +338,9 @@ fn what_another_run_saw_later_is_left_as_it_is_and_a_clock_that_is_wrong_is_said
         "error: one part of a source was not observed; the others were committed",
     ]);
     assert!(!ran.err.contains("error: the source") && !ran.err.contains("`inventory`"), "{}", ran.err);
-    assert_eq!(with_status(&ran.json(), "failed"), [cloud.account.clone()]);
+    assert_eq!(with_status(&ran.json(), "failed"), std::slice::from_ref(&cloud.account));
     // The list of accounts is of no source.
-    organization(&cloud, &[cloud.account.clone()]);
+    organization(&cloud, std::slice::from_ref(&cloud.account));
     seen_later(&cloud, "organization", &format!("{}/global", cloud.account), 24 * 60);
     let config = SOURCES.replace("name = \"again\"", "name = \"more\"");
     cloud.sandbox.write("driftline.toml", config);
