@@ -226,7 +226,13 @@ mod tests {
     use super::*;
 
     fn slot(key: u128, tag: u8) -> Slot {
-        Slot { key, content: ContentId([tag; 16]), line: u128::from(tag), row: u32::from(tag), seen: tag % 2 == 0 }
+        Slot {
+            key,
+            content: ContentId([tag; 16]),
+            line: u128::from(tag),
+            row: u32::from(tag),
+            seen: tag.is_multiple_of(2),
+        }
     }
 
     fn unpack(slots: &Slots) -> Vec<Slot> {

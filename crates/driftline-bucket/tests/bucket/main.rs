@@ -138,6 +138,42 @@ fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
+/// Looks at the newest versions again and again: each must be whole.
+fn read_on(place: &Place, done: &AtomicBool, looked: &AtomicU64) {
+    while !done.load(Ordering::Relaxed) {
+        let store = match Store::open(place) {
+            Ok(store) => store,
+            // The network is made to fail; that may be told. Anything else would be a store that is half there.
+            Err(StoreError::Io { .. }) => continue,
+            Err(StoreError::NoStore { .. }) if looked.load(Ordering::Relaxed) == 0 => continue,
+            Err(error) => panic!("a reader found the store broken: {error}"),
+        };
+        for (stream, versions) in store.catalog().streams() {
+            let Some(head) = versions.head() else { continue };
+            whole(&store, stream, head.number);
+            looked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Packs what is there again and again. Nothing is old enough to be deleted.
+fn pack_on(place: &Place, done: &AtomicBool, looked: &AtomicU64, packed: &AtomicU64) {
+    let hour = SignedDuration::from_hours(1);
+    let retention = Retention { keep_for: hour * 1_000_000, keep_last: 1, grace: hour };
+    while !done.load(Ordering::Relaxed) {
+        match Store::open(place).and_then(|mut store| store.collect(retention, Timestamp::now(), false)) {
+            Ok(collected) => {
+                assert_eq!((collected.dropped.len(), collected.files_deleted), (0, 0));
+                packed.fetch_add(collected.packed.1 as u64, Ordering::Relaxed);
+            }
+            Err(StoreError::Io { .. }) => {}
+            Err(StoreError::NoStore { .. }) if looked.load(Ordering::Relaxed) == 0 => {}
+            Err(error) => panic!("packing failed: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
 /// `DRIFTLINE_WRITERS=20 DRIFTLINE_COMMITS=200` is the whole of it; the ordinary run has less of the same.
 #[test]
 fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
@@ -173,42 +209,9 @@ fn writers_on_many_machines_lose_nothing_and_readers_see_whole_versions() {
             })
             .collect();
         let (others, place, done, looked, packed) = (scope, &place, &done, &looked, &packed);
-        others.spawn(move || {
-            while !done.load(Ordering::Relaxed) {
-                let store = match Store::open(place) {
-                    Ok(store) => store,
-                    // The network is made to fail; that may be told. Anything else would be a store that is half there.
-                    Err(StoreError::Io { .. }) => continue,
-                    Err(StoreError::NoStore { .. }) if looked.load(Ordering::Relaxed) == 0 => continue,
-                    Err(error) => panic!("a reader found the store broken: {error}"),
-                };
-                for (stream, versions) in store.catalog().streams() {
-                    let Some(head) = versions.head() else { continue };
-                    whole(&store, stream, head.number);
-                    looked.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        });
-        // Meanwhile somebody packs what is there. Nothing is old enough to be deleted.
+        others.spawn(move || read_on(place, done, looked));
         let bench = &bench;
-        others.spawn(move || {
-            let hour = SignedDuration::from_hours(1);
-            let retention = Retention { keep_for: hour * 1_000_000, keep_last: 1, grace: hour };
-            while !done.load(Ordering::Relaxed) {
-                let now = Timestamp::now();
-                match Store::open(bench.place("many", None)).and_then(|mut store| store.collect(retention, now, false))
-                {
-                    Ok(collected) => {
-                        assert_eq!((collected.dropped.len(), collected.files_deleted), (0, 0));
-                        packed.fetch_add(collected.packed.1 as u64, Ordering::Relaxed);
-                    }
-                    Err(StoreError::Io { .. }) => {}
-                    Err(StoreError::NoStore { .. }) if looked.load(Ordering::Relaxed) == 0 => {}
-                    Err(error) => panic!("packing failed: {error}"),
-                }
-                std::thread::sleep(Duration::from_millis(500));
-            }
-        });
+        others.spawn(move || pack_on(&bench.place("many", None), done, looked, packed));
         let results: Vec<_> = writing.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::Relaxed);
         for result in results {
