@@ -61,33 +61,38 @@ impl Store {
             return Ok((0, 0));
         }
         let mut written: Vec<(Group, Packed)> = Vec::new();
+        let mut useless: Vec<FileRef> = Vec::new();
         let mut done = (0, 0);
         self.append(now, |store| {
-            let groups = store.groups();
-            let mut packs = Vec::with_capacity(groups.len());
-            for group in &groups {
-                // Someone else's step came in between; what it left alone need not be written again.
-                let packed = match written.iter().find(|(known, _)| known == group) {
-                    Some((_, packed)) => packed.clone(),
-                    None => {
-                        let packed = store.write_pack(group)?;
-                        written.push((group.clone(), packed.clone()));
-                        packed
-                    }
-                };
-                packs.push(packed);
+            // Someone else's step came in between. What it left alone stands, and is not planned again: among many
+            // writers a plan that takes in the newest version is never done in time.
+            let (standing, fallen): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut written).into_iter().partition(|(group, _)| store.stands(group));
+            written = standing;
+            useless.extend(fallen.into_iter().map(|(_, packed)| packed.file));
+            if written.is_empty() {
+                for group in store.groups() {
+                    let packed = store.write_pack(&group)?;
+                    written.push((group, packed));
+                }
             }
             let mut removed: BTreeMap<&str, &FileRef> = BTreeMap::new();
-            for (_, file) in groups.iter().flat_map(|group| &group.versions) {
+            for (_, file) in written.iter().flat_map(|(group, _)| &group.versions) {
                 removed.insert(&file.path, file);
             }
-            done = (removed.len(), packs.len());
+            done = (removed.len(), written.len());
             let removed = removed.into_values().map(|file| FileRef { part: None, ..file.clone() }).collect();
-            Ok(Step::Pack { packs, removed })
+            Ok(Step::Pack { packs: written.iter().map(|(_, packed)| packed.clone()).collect(), removed })
         })?;
-        let files = written.iter().map(|(_, packed)| &packed.file);
-        self.discard(files);
+        self.discard(useless.iter());
         Ok(done)
+    }
+
+    /// Whether all versions of a group are still made of the files they were made of.
+    fn stands(&self, group: &Group) -> bool {
+        group.versions.iter().all(|(number, file)| {
+            self.catalog.version(&group.stream, *number).is_ok_and(|version| version.delta.as_ref() == Some(file))
+        })
     }
 
     fn groups(&self) -> Vec<Group> {
