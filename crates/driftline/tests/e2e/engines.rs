@@ -422,6 +422,32 @@ fn assert_resources(answer: &Json) {
     assert_eq!(keys(&answer["at"]), at);
 }
 
+/// Versions that were taken in another order than they were told: the second change is the older one.
+fn out_of_order() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for (at, n) in [(0, 1), (120, 2), (60, 3)] {
+        let file = sandbox.write("o.json", observation(at, &[thing("a", json!({"n": n}))]).to_string());
+        sandbox.run(["observe", "file", file.to_str().unwrap(), "--allow-older"]).succeeded();
+        if at == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    sandbox
+}
+
+#[test]
+fn the_order_of_versions_holds_where_that_of_times_is_another() {
+    let sandbox = out_of_order();
+    let since = sandbox.drift([])["resources"][0]["firstSeen"].clone();
+    assert_eq!(since, crate::support::minute(120));
+    let asked = [Asked { sandbox: &sandbox, points: &[] }];
+    assert_same(DUCKDB, &asked);
+    assert_same(DATAFUSION, &asked);
+    let Some(answers) = ask(DUCKDB, &[views_of(&sandbox)]) else { return };
+    let changed = moment(&answers[0]["resources"][0]["changed_at"]);
+    assert_eq!(changed, crate::support::minute(60).parse().ok());
+}
+
 #[test]
 fn duckdb_has_the_same_views() {
     let sandbox = viewed();
