@@ -1,13 +1,14 @@
 //! How long and how deep a question may be. What plans it calls itself for every step down, goes over all of it many
 //! times, and cannot be stopped once it has begun: what is too large is refused before.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{DFParser, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -23,8 +24,10 @@ const NESTS: usize = 2_000;
 const DEPTH: usize = 1_000;
 /// `SELECT`s, and tables after `FROM`.
 const PARTS: usize = 400;
-/// Steps of a plan, in which what `WITH` names is there as often as it is used.
-const STEPS: usize = 5_000;
+/// The same, with what `WITH` names counted as often as it is used: a plan has it there as often.
+const COPIES: usize = 1_000;
+/// Steps of a plan.
+const STEPS: usize = 10_000;
 
 /// The words of SQL as it is read here.
 pub(crate) const DIALECT: &dyn Dialect = &GenericDialect {};
@@ -110,13 +113,37 @@ fn measured(statement: &Statement, measure: &mut Measure) -> ControlFlow<String>
 struct Measure {
     depth: usize,
     parts: usize,
+    /// The queries around the place, the innermost last.
+    around: Vec<Inside>,
+    /// What each name of a `WITH` stands for, counted; of several of one name, the most.
+    named: BTreeMap<String, usize>,
+}
+
+/// What is known of a query while it is gone through.
+#[derive(Default)]
+struct Inside {
+    copies: usize,
+    /// The names of its `WITH`, by where each one's query is.
+    names: Vec<(*const Query, String)>,
 }
 
 impl Measure {
-    fn part(&mut self) -> ControlFlow<String> {
+    /// One more `SELECT` or table, which stands for so many.
+    fn part(&mut self, stands_for: usize) -> ControlFlow<String> {
         self.parts += 1;
-        match self.parts > PARTS {
-            true => ControlFlow::Break(format!("it has more than {PARTS} SELECTs and tables")),
+        if self.parts > PARTS {
+            return ControlFlow::Break(format!("it has more than {PARTS} SELECTs and tables"));
+        }
+        self.copied(stands_for)
+    }
+
+    fn copied(&mut self, count: usize) -> ControlFlow<String> {
+        let Some(inside) = self.around.last_mut() else { return ControlFlow::Continue(()) };
+        inside.copies = inside.copies.saturating_add(count);
+        match inside.copies > COPIES {
+            true => ControlFlow::Break(format!(
+                "it has more than {COPIES} SELECTs and tables, with what WITH names counted as often as it is used"
+            )),
             false => ControlFlow::Continue(()),
         }
     }
@@ -138,12 +165,37 @@ impl Visitor for Measure {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<String> {
-        self.part()
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
+        let named = query.with.iter().flat_map(|with| &with.cte_tables);
+        let names = named.map(|one| (std::ptr::from_ref(one.query.as_ref()), one.alias.name.value.to_lowercase()));
+        self.around.push(Inside { copies: 0, names: names.collect() });
+        ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<String> {
-        self.part()
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
+        let copies = self.around.pop().map_or(0, |inside| inside.copies);
+        let names = self.around.last().map_or(&[][..], |inside| &inside.names);
+        match names.iter().find(|(one, _)| std::ptr::eq(*one, query)) {
+            Some((_, name)) => {
+                let most = self.named.entry(name.clone()).or_default();
+                *most = copies.max(*most);
+                ControlFlow::Continue(())
+            }
+            None => self.copied(copies),
+        }
+    }
+
+    fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<String> {
+        self.part(1)
+    }
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<String> {
+        let name = match table {
+            TableFactor::Table { name, .. } => name.0.last().and_then(|part| part.as_ident()),
+            _ => None,
+        };
+        let named = name.and_then(|name| self.named.get(&name.value.to_lowercase()));
+        self.part(named.map_or(1, |copies| copies.saturating_add(1)))
     }
 }
 
@@ -162,6 +214,11 @@ mod tests {
     #[test]
     fn what_is_deep_is_refused_and_what_is_only_long_is_not() {
         let many = |text: &str, between: &str, count: usize| vec![text; count].join(between);
+        let doubled = |from: &str| {
+            (1..30).fold("WITH c0 AS (SELECT 1 AS x)".to_owned(), |sql, at| {
+                format!("{sql}, c{at} AS (SELECT {})", from.replace("{}", &(at - 1).to_string()))
+            }) + " SELECT x FROM c29"
+        };
         for (sql, refusal) in [
             (format!("SELECT {}", many("1", "+", 900)), None),
             (format!("SELECT {}", many("1", "+", 1_200)), Some("1000 steps down")),
@@ -170,7 +227,13 @@ mod tests {
             (format!("SELECT 1{}", "::int".repeat(20_000)), Some("1000 steps down")),
             (format!("SELECT a {} FROM t", "IS NULL ".repeat(20_000)), Some("1000 steps down")),
             (format!("SELECT 1 WHERE a IN ({})", many("'x'", ",", 100_000)), None),
-            (many("SELECT 1", " UNION ALL ", 20_000), Some("400 SELECTs and tables")),
+            (many("SELECT 1", " UNION ALL ", 10_000), Some("400 SELECTs and tables")),
+            (doubled("a.x FROM c{} a, c{} b"), Some("as often as it is used")),
+            (
+                doubled("x FROM (WITH c{} AS (SELECT 1 AS x) SELECT * FROM c{}) a, C{} b, c{} c"),
+                Some("as often as it is used"),
+            ),
+            (doubled("x + 1 AS x FROM c{}"), None),
             (format!("SELECT 1 FROM {}", many("t", ",", 1_000)), Some("400 SELECTs and tables")),
             (format!("EXPLAIN SELECT {}", many("1", "+", 30_000)), Some("1000 steps down")),
             (format!("SELECT '{}'", "x".repeat(LONGEST)), Some("longer than 1 MiB")),

@@ -12,6 +12,7 @@ mod functions;
 mod history;
 mod json;
 pub mod library;
+mod masked;
 mod objects;
 pub mod parameters;
 pub mod query;

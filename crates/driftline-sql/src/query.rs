@@ -13,6 +13,7 @@ use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, TrackCon
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -114,6 +115,13 @@ fn rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     PhysicalOptimizer::new().rules.into_iter().filter(|rule| !rule.name().starts_with("FilterPushdown")).collect()
 }
 
+/// The same of plans. These two take a column for the one of its name further down, whatever was made of it in between
+/// (`DataFusion` 55.2: a part of a text beside the whole of it, and a `LIMIT`).
+fn plan_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let left_out = ["extract_leaf_expressions", "push_down_leaf_projections"];
+    Optimizer::new().rules.into_iter().filter(|rule| !left_out.contains(&rule.name())).collect()
+}
+
 /// A session with our functions, which make no more than fits into so much memory.
 pub(crate) fn state(
     config: SessionConfig,
@@ -124,6 +132,7 @@ pub(crate) fn state(
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
+        .with_optimizer_rules(plan_rules())
         .with_physical_optimizer_rules(rules())
         .build();
     functions::register(&mut state, memory)?;
@@ -254,4 +263,44 @@ fn compact(batch: &RecordBatch) -> datafusion::error::Result<RecordBatch> {
     });
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use datafusion::arrow::array::StringArray;
+    use datafusion::datasource::{MemTable, ViewTable, provider_as_source};
+    use datafusion::functions::expr_fn::upper;
+    use datafusion::logical_expr::LogicalPlanBuilder;
+    use datafusion::prelude::col;
+
+    use super::*;
+
+    /// Beside a part of it, and with a limit, a column is what its view makes of it and not what is below of that name.
+    #[test]
+    fn a_column_is_what_its_view_makes_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            time: Duration::from_mins(1),
+            memory: 64 << 20,
+            spill: 0,
+            folder: folder.path().to_owned(),
+            rows: Some(20),
+        };
+        let tables = |context: &SessionContext| {
+            let rows = RecordBatch::try_from_iter([
+                ("id", Arc::new(StringArray::from(vec!["a"])) as Arc<dyn Array>),
+                ("text", Arc::new(StringArray::from(vec![r#"{"a":"b"}"#]))),
+            ])?;
+            let below = Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?);
+            let columns = vec![col("id"), upper(col("text")).alias("text")];
+            let plan = LogicalPlanBuilder::scan("below", provider_as_source(below), None)?.project(columns)?.build()?;
+            context.register_table("above", Arc::new(ViewTable::new(plan, None))).map(drop)
+        };
+        let sql = "SELECT json_get_str(text, 'A') AS x, 'p' || text AS z FROM above";
+        let open: Opener = Arc::new(|_| unreachable!("no store is asked"));
+        let answer = run_on(open, sql, &Engine::Here, &limits, &Stop::default(), tables).unwrap();
+        let row = [Some("B".to_owned()), Some(r#"p{"A":"B"}"#.to_owned())];
+        assert_eq!(answer.cells().unwrap(), [row]);
+    }
 }

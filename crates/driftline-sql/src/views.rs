@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::expr_fn::encode;
-use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlanBuilder};
-use datafusion::prelude::{DataFrame, SessionContext, col, ident, lit};
+use datafusion::logical_expr::{ColumnarValue, Expr};
+use datafusion::prelude::{DataFrame, SessionContext, col, lit};
 use driftline_core::StreamId;
 use driftline_store::{Catalog, StoreError};
 use jiff::Timestamp;
 
 use crate::error::Told;
-use crate::functions::unsealed;
 use crate::history::{DataFile, HistoryTable, Texts};
+use crate::masked::MaskedTable;
 use crate::resources::ResourcesTable;
 use crate::tables::{self, FindingRow};
 
@@ -67,30 +66,14 @@ fn files(catalog: &Catalog, events: bool, bases: bool) -> Vec<DataFile> {
     files
 }
 
-/// Columns whose texts may have something sealed in them.
-const SEALABLE: [&str; 6] = ["properties", "before", "after", "changes", "arrays", "excused"];
-
 /// A table as it may be seen.
-fn seen(asked: &Asked, table: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
-    if !asked.masked {
-        return Ok(table);
-    }
-    let schema = table.schema();
-    let column = |name: &str| match SEALABLE.contains(&name) {
-        true => unsealed(ident(name)).alias(name),
-        false => ident(name),
-    };
-    let columns: Vec<Expr> = schema.fields().iter().map(|field| column(field.name())).collect();
-    let plan = LogicalPlanBuilder::scan("masked", provider_as_source(table), None)?.project(columns)?.build()?;
-    Ok(Arc::new(ViewTable::new(plan, None)))
+fn seen(asked: &Asked, table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
+    if asked.masked { Arc::new(MaskedTable(table)) } else { table }
 }
 
 pub(crate) fn register(context: &SessionContext, asked: &Asked, texts: Texts) -> Result<()> {
     let (place, catalog) = (&asked.place, &asked.catalog);
-    let add = |name: &str, table: Arc<dyn TableProvider>| {
-        context.register_table(name, seen(asked, table)?)?;
-        Ok::<(), DataFusionError>(())
-    };
+    let add = |name: &str, table: Arc<dyn TableProvider>| context.register_table(name, seen(asked, table));
     add("history", Arc::new(HistoryTable::new(place, files(catalog, true, true), texts)))?;
     let changed = context.read_table(Arc::new(HistoryTable::new(place, files(catalog, false, false), texts)))?;
     add("changes", changes(changed)?.into_view())?;
@@ -142,7 +125,7 @@ impl TableFunctionImpl for ResourcesAt {
             _ => return Err(DataFusionError::Plan(USAGE.into())),
         };
         let table = ResourcesTable::new(&self.asked.place, catalog, &versions, self.texts).map_err(external)?;
-        seen(&self.asked, Arc::new(table))
+        Ok(seen(&self.asked, Arc::new(table)))
     }
 }
 

@@ -224,8 +224,8 @@ fn whatever_is_asked_in_sql_the_next_question_is_answered() {
     let mut talk = Talk::start(&sandbox);
     for (sql, words) in [
         (format!("SELECT {}", vec!["1"; 30_000].join("+")), "too large to be planned"),
-        (format!("SELECT '{}'", "x".repeat(2 << 20)), "longer than 1 MiB"),
-        ("SELECT array_length(range(0, 600000000))".to_owned(), "more than 512 MiB of memory"),
+        (format!("SELECT '{}'", "x".repeat(2 << 20)), "longer than 1 mib"),
+        ("SELECT array_length(range(0, 600000000))".to_owned(), "more than 512 mib of memory"),
         ("DROP TABLE history".to_owned(), "only questions"),
         ("SELECT 1/0".to_owned(), "zero"),
     ] {
