@@ -73,6 +73,13 @@ pub(crate) fn told(error: DataFusionError, address: &str, limits: &Limits) -> Sq
             hints: vec!["ask for fewer columns or rows, or start executors with a larger --memory".into()],
         };
     }
+    if text.contains("serializing custom table") {
+        return SqlError::Cluster {
+            address: address.to_owned(),
+            what: "cannot be asked for rows that a function makes, such as generate_series".into(),
+            hints: vec!["without --engine this machine answers".into()],
+        };
+    }
     match SqlError::of(error, limits) {
         SqlError::Query { message, .. } => {
             // The job's name is of no use to whoever asked.

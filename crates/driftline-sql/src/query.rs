@@ -212,10 +212,11 @@ async fn answer(
     let wrong = |error| SqlError::of(error, limits);
     extent::check(sql)?;
     let room = MemoryConsumer::new("result").register(&environment.memory_pool);
-    let context = match engine {
-        Engine::Here => SessionContext::new_with_state(state(config(), environment, limits.memory).map_err(wrong)?),
+    let here = || state(config(), environment.clone(), limits.memory).map(SessionContext::new_with_state);
+    let mut context = match engine {
+        Engine::Here => here().map_err(wrong)?,
         #[cfg(feature = "ballista")]
-        Engine::Ballista(address) => crate::cluster::context(address, environment, limits).await?,
+        Engine::Ballista(address) => crate::cluster::context(address, environment.clone(), limits).await?,
     };
     tables(&context).map_err(wrong)?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
@@ -224,6 +225,10 @@ async fn answer(
     options.verify_plan(&plan).map_err(wrong)?;
     // What is told of a plan, or of a view, is no table that could be cut.
     let is_table = !matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_));
+    // What a view has is known here.
+    if matches!(plan, LogicalPlan::DescribeTable(_)) {
+        context = here().map_err(wrong)?;
+    }
     let mut question = context.execute_logical_plan(plan).await.map_err(wrong)?;
     if let Some(rows) = limits.rows.filter(|_| is_table) {
         question = question.limit(0, Some(rows.saturating_add(1))).map_err(wrong)?;
