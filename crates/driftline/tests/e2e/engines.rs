@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{PROGRAM, Sandbox, files, observation, observation_of, skip, thing, thing_at, variable};
+use crate::support::{
+    PROGRAM, Sandbox, copy_folder, files, observation, observation_of, skip, thing, thing_at, variable,
+};
 use crate::trail::{event, file};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/engines.py");
@@ -244,7 +246,11 @@ fn spark_finds_the_same_drift_and_has_the_same_views() {
     let viewed = viewed();
     // One session for all: what is asked of views comes last.
     let mut questions: Vec<Json> = asked.iter().map(|one| one.question(SPARK)).collect();
-    questions.push(views_of(&viewed));
+    let odd = viewed.path("it's another");
+    copy_folder(&viewed.store(), &odd);
+    let mut views = views_of(&viewed);
+    views["store"] = json!(odd);
+    questions.push(views);
     let Some(mut answers) = ask(SPARK, &questions) else { return };
     assert_views(&viewed, &answers.pop().unwrap());
     for (one, answer) in asked.iter().zip(answers) {
