@@ -40,7 +40,7 @@ pub(crate) enum Column<'a> {
         quoted: bool,
     },
     /// What `->` and `json_get` make.
-    Json(JsonUnionEncoder),
+    Json(Box<JsonUnionEncoder>),
     Other(&'a dyn Array),
 }
 
@@ -48,7 +48,7 @@ impl<'a> Column<'a> {
     pub(crate) fn new(array: &'a dyn Array) -> Result<Self, ArrowError> {
         let kind = array.data_type();
         if let Some(json) = as_json(array) {
-            return Ok(Column::Json(json));
+            return Ok(Column::Json(Box::new(json)));
         }
         if is_nested(kind) || kind.is_floating() || matches!(kind, DataType::Boolean | DataType::Null) {
             return Ok(Column::Other(array));
@@ -61,7 +61,7 @@ impl<'a> Column<'a> {
     pub(crate) fn put(&self, row: usize, out: &mut Vec<u8>) -> Result<bool, ArrowError> {
         match self {
             Column::Json(json) => put_json(json, row, out),
-            Column::Plain { array, .. } if array.is_null(row) => null(out),
+            Column::Plain { array, .. } if array.is_null(row) => Ok(null(out)),
             Column::Plain { text, quoted, .. } => {
                 let text = text.value(row).try_to_string()?;
                 if *quoted {
@@ -81,9 +81,10 @@ fn as_json(array: &dyn Array) -> Option<JsonUnionEncoder> {
     JsonUnionEncoder::from_union(union.clone())
 }
 
-fn null(out: &mut Vec<u8>) -> Result<bool, ArrowError> {
+/// Null is no value.
+fn null(out: &mut Vec<u8>) -> bool {
     out.extend(b"null");
-    Ok(false)
+    false
 }
 
 fn quote(text: &str, out: &mut Vec<u8>) -> Result<(), ArrowError> {
@@ -105,7 +106,7 @@ fn put_float(number: f64, text: &str, out: &mut Vec<u8>) -> Result<(), ArrowErro
 
 fn put_json(json: &JsonUnionEncoder, row: usize, out: &mut Vec<u8>) -> Result<bool, ArrowError> {
     match json.get_value(row) {
-        JsonUnionValue::JsonNull => return null(out),
+        JsonUnionValue::JsonNull => return Ok(null(out)),
         JsonUnionValue::Bool(value) => write!(out, "{value}")?,
         JsonUnionValue::Int(number) => write!(out, "{number}")?,
         JsonUnionValue::Float(number) => put_float(number, &format!("{number:?}"), out)?,
@@ -117,10 +118,10 @@ fn put_json(json: &JsonUnionEncoder, row: usize, out: &mut Vec<u8>) -> Result<bo
 
 fn put(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> Result<bool, ArrowError> {
     if array.is_null(row) {
-        return null(out);
+        return Ok(null(out));
     }
     match array.data_type() {
-        DataType::Null => return null(out),
+        DataType::Null => return Ok(null(out)),
         DataType::Boolean => write!(out, "{}", array.as_boolean().value(row))?,
         DataType::Float16 => {
             let number = f64::from(array.as_primitive::<Float16Type>().value(row));

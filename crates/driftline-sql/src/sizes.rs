@@ -105,6 +105,9 @@ impl ScalarUDFImpl for Bounded {
     }
 }
 
+/// Words as short as this, in the place of what a pattern finds, make nothing large.
+const SHORT: u128 = 64;
+
 /// How many bytes a call will make, or a little more.
 fn size(makes: Makes, args: &ScalarFunctionArgs) -> Result<u128> {
     // One value for all rows is made once.
@@ -142,8 +145,7 @@ fn size(makes: Makes, args: &ScalarFunctionArgs) -> Result<u128> {
         (Makes::Matched, Some(_)) => {
             let Some(to) = array(2)? else { return Ok(0) };
             let (texts, to) = (texts(&first)?, self::texts(&to)?);
-            // What a pattern finds is not looked for twice; short words in its place make nothing large.
-            const SHORT: u128 = 64;
+            // What a pattern finds is not looked for twice.
             Ok(sum(rows, |row| match length(&to, row) {
                 ..=SHORT => 0,
                 long => (length(&texts, row) + 1) * long,
