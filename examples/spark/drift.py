@@ -42,7 +42,8 @@ def open_store(spark, store):
     spark.read.format("delta").load(store).createOrReplaceTempView("history")
     for name in NAMES:
         statement = (VIEWS / f"{name}.sql").read_text(encoding="utf-8")
-        spark.sql(statement.replace("{store}", store.replace("\\", "\\\\").replace("'", "\\'")))
+        # It stands between backticks there; two of them are one.
+        spark.sql(statement.replace("{store}", store.replace("`", "``")))
 
 
 def canonical(rows):

@@ -28,6 +28,8 @@ pub enum SqlError {
     NoView { name: String, hints: Vec<String> },
     #[error("there is no column `{name}`")]
     NoColumn { name: String, hints: Vec<String> },
+    #[error("the query is too large to be planned: {reason}")]
+    Large { reason: String },
     #[error("the query was not done within {} s", .0.as_secs())]
     Time(Duration),
     #[error("the query needs more than {} of memory", size(*.0))]
@@ -43,25 +45,55 @@ pub enum SqlError {
     #[error("cannot start: {0}")]
     Start(String),
     #[error("the cluster at `{address}` {what}")]
-    Cluster { address: String, what: String },
+    Away { address: String, what: String },
+    #[error("the cluster at `{address}` {what}")]
+    Cluster { address: String, what: String, hints: Vec<String> },
+}
+
+/// By which flags more can be allowed to who asks, where there are some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowing {
+    pub time: Option<&'static str>,
+    pub memory: Option<&'static str>,
+    pub spill: Option<&'static str>,
+    /// Whether a result can be kept in a file.
+    pub files: bool,
+}
+
+impl Allowing {
+    /// What to do, or else what to allow.
+    fn or_more(what: &str, flags: &[Option<&'static str>]) -> Vec<String> {
+        let flags: Vec<&str> = flags.iter().flatten().copied().collect();
+        vec![match flags.is_empty() {
+            true => what.to_owned(),
+            false => format!("{what}, or allow more with {}", flags.join(" or ")),
+        }]
+    }
 }
 
 impl SqlError {
     /// What to do next.
-    pub fn hints(&self) -> Vec<String> {
+    pub fn hints(&self, allowing: Allowing) -> Vec<String> {
         let one = |text: &str| vec![text.to_owned()];
         match self {
             SqlError::Query { hints, .. } | SqlError::NoView { hints, .. } | SqlError::NoColumn { hints, .. } => {
                 hints.clone()
             }
-            SqlError::NotAQuestion { .. } => {
+            SqlError::Cluster { hints, .. } => hints.clone(),
+            SqlError::NotAQuestion { .. } if allowing.files => {
                 one("the store is only read; -o csv=FILE or -o parquet=FILE keeps a result")
             }
-            SqlError::Time(_) => one("ask for less (a stream, a time, a LIMIT), or allow more with --timeout"),
-            SqlError::Memory(_) => one("ask for fewer columns or rows, or allow more with --memory"),
-            SqlError::Result(_) => one("ask for fewer columns or rows (LIMIT), or allow more with --memory"),
-            SqlError::Spill(_) => one("ask for fewer columns or rows, or allow more with --spill or --memory"),
-            SqlError::Cluster { .. } => {
+            SqlError::NotAQuestion { .. } => one("the store is only read"),
+            SqlError::Large { .. } => {
+                one("IN (…) or VALUES in the place of many ORs or UNIONs is as long and less deep")
+            }
+            SqlError::Time(_) => Allowing::or_more("ask for less (a stream, a time, a LIMIT)", &[allowing.time]),
+            SqlError::Memory(_) => Allowing::or_more("ask for fewer columns or rows", &[allowing.memory]),
+            SqlError::Result(_) => Allowing::or_more("ask for fewer columns or rows (LIMIT)", &[allowing.memory]),
+            SqlError::Spill(_) => {
+                Allowing::or_more("ask for fewer columns or rows", &[allowing.spill, allowing.memory])
+            }
+            SqlError::Away { .. } => {
                 one("`driftline engine scheduler` and `driftline engine executor` start one; without --engine this \
                  machine answers")
             }
@@ -203,6 +235,13 @@ pub(crate) fn no_stream(error: &StoreError, name: &str, known: &[String]) -> Tol
     let mut hints: Vec<String> = nearest(name, known).into_iter().collect();
     hints.push("`SELECT DISTINCT stream FROM versions` lists those there are".into());
     Told { message: error.to_string(), hints }
+}
+
+/// A version that a stream has not, or no longer.
+pub(crate) fn no_version(error: &StoreError, stream: &str) -> Told {
+    let stream = stream.replace('\'', "''");
+    let hint = format!("`SELECT version, taken_at FROM versions WHERE stream = '{stream}'` lists those there are");
+    Told { message: error.to_string(), hints: vec![hint] }
 }
 
 /// `1.0 GiB`

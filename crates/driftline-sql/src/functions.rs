@@ -8,19 +8,20 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use driftline_core::Value;
 use driftline_core::difference::{Told, differences, tell};
+use driftline_core::seal::SEALED;
 
-/// Gives a session every function that views and queries may use.
-pub(crate) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
+/// Gives a session every function that views and queries may use, within so much memory.
+pub(crate) fn register(registry: &mut dyn FunctionRegistry, memory: u64) -> Result<()> {
     datafusion_functions_json::register_all(registry)?;
     for part in [Part::Changes, Part::Arrays] {
         registry.register_udf(Arc::new(ScalarUDF::from(Differences::new(part))))?;
     }
     registry.register_udf(Arc::new(ScalarUDF::from(Tag::new())))?;
-    Ok(())
+    crate::sizes::bound(registry, memory)
 }
 
 /// The forms in which two texts may come.
@@ -110,6 +111,72 @@ fn told(before: &str, after: &str) -> Result<Told> {
     Ok(tell(&differences(&read(before)?, &read(after)?)))
 }
 
+/// A JSON text in which nothing is left of what is sealed but that it is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Unsealed {
+    signature: Signature,
+}
+
+/// `column`, with `(sealed)` in the place of every sealed value in it.
+pub(crate) fn unsealed(column: Expr) -> Expr {
+    let texts = |kind: DataType| TypeSignature::Exact(vec![kind]);
+    let forms = [DataType::Utf8View, DataType::Utf8, DataType::LargeUtf8].map(texts);
+    let signature = Signature::one_of(forms.to_vec(), Volatility::Immutable);
+    ScalarUDF::from(Unsealed { signature }).call(vec![column])
+}
+
+impl ScalarUDFImpl for Unsealed {
+    fn name(&self) -> &'static str {
+        "unsealed"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, texts: &[DataType]) -> Result<DataType> {
+        Ok(texts.first().cloned().unwrap_or(DataType::Utf8View))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let array = cast(&args.args[0].to_array(rows)?, &DataType::Utf8View)?;
+        let values = array.as_string_view();
+        if !values.iter().flatten().any(|text| text.contains(SEALED)) {
+            return Ok(args.args[0].clone());
+        }
+        let mut out = StringViewBuilder::with_capacity(rows);
+        values.iter().for_each(|text| out.append_option(text.map(without_seals)));
+        Ok(ColumnarValue::Array(cast(&out.finish(), args.return_type())?))
+    }
+}
+
+/// What is in a place that nobody may look into.
+const HIDDEN: &str = "(sealed)";
+
+fn without_seals(text: &str) -> std::borrow::Cow<'_, str> {
+    use serde_json::Value as Json;
+    fn strip(value: &mut Json) {
+        match value {
+            Json::Object(members) if members.len() == 1 && members.contains_key(SEALED) => *value = HIDDEN.into(),
+            Json::Object(members) => members.values_mut().for_each(strip),
+            Json::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    if !text.contains(SEALED) {
+        return text.into();
+    }
+    match serde_json::from_str::<Json>(text) {
+        Ok(mut value) => {
+            strip(&mut value);
+            value.to_string().into()
+        }
+        // What cannot be looked through is not shown.
+        Err(_) => HIDDEN.into(),
+    }
+}
+
 /// The value of a tag of a resource, whichever way its source writes tags.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Tag {
@@ -157,7 +224,7 @@ fn tag(properties: &serde_json::Value, name: &str) -> Option<String> {
     use serde_json::Value as Json;
     let text = |value: &Json| match value {
         Json::String(text) => text.clone(),
-        other if other.get(driftline_core::seal::SEALED).is_some() => "(sealed)".to_owned(),
+        other if other.get(SEALED).is_some() => HIDDEN.to_owned(),
         other => other.to_string(),
     };
     let member = |item: &Json, names: &[&str]| names.iter().find_map(|name| item.get(*name)).map(&text);
@@ -194,6 +261,18 @@ mod tests {
             (json!([1]), None),
         ] {
             assert_eq!(tag(&properties, "team").as_deref(), expected, "{properties}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_seal_but_that_there_is_one() {
+        for (text, told) in [
+            (r#"{"a":{"$sealed":"0123"},"b":[{"$sealed":"4567"},1.50]}"#, r#"{"a":"(sealed)","b":["(sealed)",1.5]}"#),
+            (r#"{"$sealed":"0123"}"#, r#""(sealed)""#),
+            (r#"{"a":1.50}"#, r#"{"a":1.50}"#),
+            (r#"{"$sealed":"0123""#, "(sealed)"),
+        ] {
+            assert_eq!(without_seals(text), told);
         }
     }
 

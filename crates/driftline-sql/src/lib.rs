@@ -7,18 +7,23 @@ pub mod answer;
 #[cfg(feature = "ballista")]
 pub mod cluster;
 pub mod error;
+mod extent;
 mod functions;
 mod history;
+mod json;
 pub mod library;
+mod masked;
 mod objects;
 pub mod parameters;
 pub mod query;
 mod resources;
+mod sizes;
 mod tables;
 pub mod views;
 
 pub use answer::Answer;
-pub use error::SqlError;
+pub use error::{Allowing, SqlError};
+pub use extent::LONGEST;
 pub use library::{Library, Named};
 pub use objects::Opener;
 pub use query::{Engine, Limits, Stop, ask};

@@ -20,7 +20,11 @@ pub struct Named {
 
 /// All queries that have a name. One of a folder goes before one that ships.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Library(BTreeMap<String, Named>);
+pub struct Library {
+    queries: BTreeMap<String, Named>,
+    /// Files that cannot be used, by the names that they would have.
+    bad: BTreeMap<String, Told>,
+}
 
 const SHIPPED: [(&str, &str); 10] = [
     ("account-comparison", include_str!("../queries/account-comparison.sql")),
@@ -41,7 +45,7 @@ impl Library {
         let mut library = Self::default();
         for (name, text) in SHIPPED {
             let query = heading(name, text, None).map_err(|message| Told { message, hints: Vec::new() })?;
-            library.0.insert(name.to_owned(), query);
+            library.queries.insert(name.to_owned(), query);
         }
         let Some(folder) = folder else { return Ok(library) };
         let refused = |error: std::io::Error| Told {
@@ -55,31 +59,48 @@ impl Library {
         files.retain(|file| file.extension().is_some_and(|ending| ending == "sql"));
         files.sort();
         for file in files {
-            let told = |reason: String| Told {
-                message: format!("cannot use the query `{}`: {reason}", file.display()),
-                hints: vec!["docs/query.md shows how a named query begins".into()],
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let read = || {
+                if !is_name(&stem) {
+                    return Err("its name is not of a-z, 0-9 and `-`".into());
+                }
+                let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
+                heading(&stem, &text, Some(file.display().to_string()))
             };
-            let name = file.file_stem().and_then(|stem| stem.to_str()).filter(|name| is_name(name));
-            let name = name.ok_or_else(|| told("its name is not of a-z, 0-9 and `-`".into()))?;
-            let text = std::fs::read_to_string(&file).map_err(|error| told(error.to_string()))?;
-            let query = heading(name, &text, Some(file.display().to_string())).map_err(told)?;
-            library.0.insert(name.to_owned(), query);
+            match read() {
+                Ok(query) => drop(library.queries.insert(stem, query)),
+                Err(reason) => {
+                    let told = Told {
+                        message: format!("cannot use the query `{}`: {reason}", file.display()),
+                        hints: vec!["docs/query.md shows how a named query begins".into()],
+                    };
+                    // Not even one that ships stands in for it.
+                    library.queries.remove(&stem);
+                    library.bad.insert(stem, told);
+                }
+            }
         }
         Ok(library)
     }
 
-    pub fn get(&self, name: &str) -> Option<&Named> {
-        self.0.get(name)
+    /// The query of a name, or why there is none of it; nothing if nobody has heard of it.
+    pub fn get(&self, name: &str) -> Option<Result<&Named, &Told>> {
+        self.bad.get(name).map(Err).or_else(|| self.queries.get(name).map(Ok))
+    }
+
+    /// Files of the folder that cannot be used, and why.
+    pub fn bad(&self) -> impl Iterator<Item = &Told> {
+        self.bad.values()
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Named> {
-        self.0.values()
+        self.queries.values()
     }
 
     /// A name that may have been meant.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let like = |other: &str| strsim::jaro_winkler(name, other);
-        let best = self.0.keys().max_by(|a, b| like(a).total_cmp(&like(b)))?;
+        let best = self.queries.keys().max_by(|a, b| like(a).total_cmp(&like(b)))?;
         (like(best) > 0.7).then_some(best)
     }
 }
@@ -168,10 +189,17 @@ mod tests {
             .unwrap();
         std::fs::write(folder.path().join("README.txt"), "not a query").unwrap();
         let library = Library::load(Some(folder.path())).unwrap();
-        assert_eq!(library.get("mine").map(|query| query.parameters[0].kind), Some(Kind::Number));
+        assert_eq!(library.get("mine").map(|query| query.unwrap().parameters[0].kind), Some(Kind::Number));
         assert_eq!(library.nearest("mime"), Some("mine"));
-        std::fs::write(folder.path().join("bad.sql"), "SELECT 1").unwrap();
-        let told = Library::load(Some(folder.path())).unwrap_err();
-        assert!(told.message.contains("bad.sql") && told.message.contains("-- title"), "{}", told.message);
+        for name in ["bad.sql", "flapping.sql", "Not A Name.sql"] {
+            std::fs::write(folder.path().join(name), "SELECT 1").unwrap();
+        }
+        let library = Library::load(Some(folder.path())).unwrap();
+        assert!(library.get("mine").unwrap().is_ok() && library.get("stale-sources").unwrap().is_ok());
+        for name in ["bad", "flapping"] {
+            let told = library.get(name).unwrap().unwrap_err();
+            assert!(told.message.contains(name) && told.message.contains("-- title"), "{}", told.message);
+        }
+        assert_eq!(library.bad().count(), 3);
     }
 }

@@ -1,8 +1,12 @@
 //! Parameters: values that a query is given by name, `$name`, and that cannot become anything but a value.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, TokenizerError};
 
 use crate::error::Told;
+use crate::extent::DIALECT;
 use crate::views::Moment;
 
 /// What a parameter stands for.
@@ -24,7 +28,8 @@ pub struct Parameter {
     pub about: String,
 }
 
-/// The query with a value in the place of each `$name` that is not inside a text, a quoted name or a comment.
+/// The query with a value in the place of each `$name`. What is one is told by who reads SQL, so that nothing inside a
+/// text, a quoted name or a comment is taken for one.
 pub fn fill(
     sql: &str,
     declared: &[Parameter],
@@ -33,30 +38,23 @@ pub fn fill(
 ) -> Result<String, Told> {
     let mut out = String::with_capacity(sql.len());
     let mut used: Vec<&str> = Vec::new();
-    let mut rest = sql;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '\'' | '"' => quoted(rest, first),
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            '$' => {
-                let name = &rest[1..];
-                let end = name.find(|char: char| !(char.is_ascii_alphanumeric() || char == '_')).unwrap_or(name.len());
-                if end == 0 {
-                    1
-                } else {
-                    let name = &name[..end];
-                    out.push_str(&value(name, declared, given, moment)?);
-                    used.push(name);
-                    rest = &rest[1 + end..];
-                    continue;
-                }
-            }
-            other => other.len_utf8(),
-        };
-        out.push_str(&rest[..length]);
-        rest = &rest[length..];
+    let mut done = 0;
+    for place in places(sql)? {
+        let name = &sql[place.start + 1..place.end];
+        let value = value(name, declared, given, moment)?;
+        out.push_str(&sql[done..place.start]);
+        // Two texts side by side would be one.
+        if out.ends_with(joins) {
+            out.push(' ');
+        }
+        out.push_str(&value);
+        if sql[place.end..].starts_with(joins) {
+            out.push(' ');
+        }
+        used.push(name);
+        done = place.end;
     }
+    out.push_str(&sql[done..]);
     let known = |name: &String| used.contains(&name.as_str()) || declared.iter().any(|one| one.name == *name);
     match given.keys().find(|name| !known(name)) {
         Some(name) => Err(Told {
@@ -70,23 +68,52 @@ pub fn fill(
     }
 }
 
+/// Whether a value must not touch this character.
+fn joins(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '\'' | '"' | '`' | '_' | '$')
+}
+
+/// Where in a text each `$name` stands.
+fn places(sql: &str) -> Result<Vec<Range<usize>>, Told> {
+    let wrong = |error: TokenizerError| Told { message: format!("this is not SQL: {error}"), hints: Vec::new() };
+    let tokens = Tokenizer::new(DIALECT, sql).tokenize_with_location().map_err(wrong)?;
+    let mut found = tokens.iter().filter(|one| matches!(&one.token, Token::Placeholder(name) if is_parameter(name)));
+    let mut next = found.next();
+    let mut places = Vec::new();
+    // A place is told by line and column, both from 1, and columns are characters.
+    let (mut line, mut column, mut start) = (1, 1, None);
+    for (at, char) in sql.char_indices().chain(std::iter::once((sql.len(), '\n'))) {
+        if let (Some(from), Some(token)) = (start, next)
+            && (line, column) >= (token.span.end.line, token.span.end.column)
+        {
+            places.push(from..at);
+            (start, next) = (None, found.next());
+        }
+        if let Some(token) = next
+            && start.is_none()
+            && (line, column) >= (token.span.start.line, token.span.start.column)
+        {
+            start = Some(at);
+        }
+        (line, column) = if char == '\n' { (line + 1, 1) } else { (line, column + 1) };
+    }
+    match places.iter().all(|place| is_parameter(&sql[place.clone()])) {
+        true => Ok(places),
+        false => Err(Told { message: "the parameters of the query cannot be found".into(), hints: Vec::new() }),
+    }
+}
+
+fn is_parameter(text: &str) -> bool {
+    let name = text.strip_prefix('$').unwrap_or_default();
+    !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_')
+}
+
 fn names(declared: &[Parameter], used: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = declared.iter().map(|one| one.name.clone()).collect();
     names.extend(used.iter().map(|name| (*name).to_owned()));
     names.sort();
     names.dedup();
     names
-}
-
-/// How long a quoted text is, its quotes included; a doubled quote is part of it.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut chars = text.char_indices().skip(1).peekable();
-    while let Some((at, char)) = chars.next() {
-        if char == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
-            return at + 1;
-        }
-    }
-    text.len()
 }
 
 fn value(
@@ -141,7 +168,14 @@ mod tests {
             ("SELECT $n", vec![("n", "-2.5")], "SELECT (-2.5)"),
             ("SELECT $t", vec![("t", "2026-06-29T10:00:00Z")], "SELECT CAST('2026-06-29T10:00:00Z' AS TIMESTAMPTZ)"),
             ("SELECT '$' || $", vec![], "SELECT '$' || $"),
-            ("SELECT 'open", vec![], "SELECT 'open"),
+            // A quote that does not end a text, a comment in a comment, a text between dollars.
+            (r"SELECT E'\'' || ' $a ' || $a", vec![("a", "b")], r"SELECT E'\'' || ' $a ' || 'b'"),
+            ("/* /* */ $a */ SELECT $a", vec![("a", "b")], "/* /* */ $a */ SELECT 'b'"),
+            ("SELECT $$ $a $$ || $t$ $a $t$ || $a", vec![("a", "b")], "SELECT $$ $a $$ || $t$ $a $t$ || 'b'"),
+            ("SELECT 'x'$a'y'", vec![("a", "b")], "SELECT 'x' 'b' 'y'"),
+            ("SELECT 'ü',\n  \"ö\", $a\n\n,$a", vec![("a", "ä")], "SELECT 'ü',\n  \"ö\", 'ä'\n\n,'ä'"),
+            ("SELECT $a", vec![("a", r"\' OR 1")], r"SELECT '\'' OR 1'"),
+            ("SELECT ($a)", vec![("a", "b")], "SELECT ('b')"),
         ] {
             assert_eq!(filled(sql, &given).unwrap(), expected);
         }
@@ -155,6 +189,7 @@ mod tests {
             ("SELECT $n", vec![("n", "1); DROP")], "`n` is a number, and `1); DROP` is none"),
             ("SELECT $t", vec![("t", "soon")], "`soon` is not a time"),
             ("SELECT $n", vec![("n", "")], "`n` is a number, and `` is none"),
+            ("SELECT 'open $a", vec![], "this is not SQL: Unterminated string literal at Line: 1, Column: 8"),
         ] {
             assert_eq!(filled(sql, &given), Err(message.to_owned()));
         }

@@ -116,11 +116,12 @@ const LATEST: &str = "SELECT stream AS l_stream, type AS l_type, place AS l_plac
     region AS l_region, as_of AS l_as_of, \
     last_value(named_struct('op', op, 'hash', hash, 'seen', seen) ORDER BY version) AS l_tail, \
     last_value(after ORDER BY version) FILTER (WHERE after IS NOT NULL) AS l_after, \
-    max(observed_at) FILTER (WHERE op IN ('add', 'change')) AS l_changed_at \
+    last_value(observed_at ORDER BY version) FILTER (WHERE op IN ('add', 'change')) AS l_changed_at \
     FROM delta GROUP BY stream, type, place, id, account, region, as_of";
 
 /// When each resource last became what it was in the full image, or the first time that is known.
-const TOLD: &str = "SELECT stream AS t_stream, type AS t_type, place AS t_place, id AS t_id, max(observed_at) AS t_at \
+const TOLD: &str = "SELECT stream AS t_stream, type AS t_type, place AS t_place, id AS t_id, \
+    last_value(observed_at ORDER BY version) AS t_at \
     FROM earlier WHERE op IN ('add', 'change', 'base') GROUP BY stream, type, place, id";
 
 const FROM_BASE: &str = "b_stream AS stream, b_as_of AS version, b_type AS type, b_place AS place, b_id AS id, \

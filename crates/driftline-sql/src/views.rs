@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use crate::error::Told;
 use crate::history::{DataFile, HistoryTable, Texts};
+use crate::masked::MaskedTable;
 use crate::resources::ResourcesTable;
 use crate::tables::{self, FindingRow};
 
@@ -42,6 +43,8 @@ pub struct Asked {
     pub catalog: Catalog,
     pub find: Find,
     pub moment: Moment,
+    /// Whether not even the digests of what is sealed may be seen, or asked about.
+    pub masked: bool,
 }
 
 impl std::fmt::Debug for Asked {
@@ -63,23 +66,26 @@ fn files(catalog: &Catalog, events: bool, bases: bool) -> Vec<DataFile> {
     files
 }
 
+/// A table as it may be seen.
+fn seen(asked: &Asked, table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
+    if asked.masked { Arc::new(MaskedTable(table)) } else { table }
+}
+
 pub(crate) fn register(context: &SessionContext, asked: &Asked, texts: Texts) -> Result<()> {
     let (place, catalog) = (&asked.place, &asked.catalog);
-    context.register_table("history", Arc::new(HistoryTable::new(place, files(catalog, true, true), texts)))?;
+    let add = |name: &str, table: Arc<dyn TableProvider>| context.register_table(name, seen(asked, table));
+    add("history", Arc::new(HistoryTable::new(place, files(catalog, true, true), texts)))?;
     let changed = context.read_table(Arc::new(HistoryTable::new(place, files(catalog, false, false), texts)))?;
-    context.register_table("changes", changes(changed)?.into_view())?;
+    add("changes", changes(changed)?.into_view())?;
     let newest = catalog.streams().filter_map(|(id, stream)| Some((id.clone(), stream.head()?.number)));
     let newest: Vec<(StreamId, u64)> = newest.collect();
-    context.register_table(
-        "resources",
-        Arc::new(ResourcesTable::new(place, catalog, &newest, texts).map_err(external)?),
-    )?;
+    add("resources", Arc::new(ResourcesTable::new(place, catalog, &newest, texts).map_err(external)?))?;
     context.register_udtf("resources_at", Arc::new(ResourcesAt { asked: asked.clone(), texts }));
-    context.register_table("versions", Arc::new(tables::versions(catalog).with(texts)))?;
-    context.register_table("baselines", Arc::new(tables::baselines(catalog).with(texts)))?;
+    add("versions", Arc::new(tables::versions(catalog).with(texts)))?;
+    add("baselines", Arc::new(tables::baselines(catalog).with(texts)))?;
     let find = asked.find.clone();
     let find = move || find().map_err(|told| DataFusionError::External(Box::new(told)));
-    context.register_table("findings", Arc::new(tables::findings(Arc::new(find)).with(texts)))?;
+    add("findings", Arc::new(tables::findings(Arc::new(find)).with(texts)))?;
     Ok(())
 }
 
@@ -118,7 +124,8 @@ impl TableFunctionImpl for ResourcesAt {
             [stream, version] => vec![self.version(stream, version)?],
             _ => return Err(DataFusionError::Plan(USAGE.into())),
         };
-        Ok(Arc::new(ResourcesTable::new(&self.asked.place, catalog, &versions, self.texts).map_err(external)?))
+        let table = ResourcesTable::new(&self.asked.place, catalog, &versions, self.texts).map_err(external)?;
+        Ok(seen(&self.asked, Arc::new(table)))
     }
 }
 
@@ -149,10 +156,13 @@ impl ResourcesAt {
         let name = stream.try_as_str().flatten().ok_or_else(usage)?;
         let id: StreamId =
             name.parse().map_err(|error: driftline_core::NameError| DataFusionError::External(error.into()))?;
-        let ScalarValue::UInt64(Some(number)) = version.cast_to(&datafusion::arrow::datatypes::DataType::UInt64)?
-        else {
-            return Err(usage());
+        // A number with a fraction would be cut to another version.
+        let number: Option<u64> = match version.try_as_str().flatten() {
+            Some(text) => text.parse().ok(),
+            None if version.data_type().is_integer() => version.to_string().parse().ok(),
+            None => None,
         };
+        let number = number.ok_or_else(usage)?;
         let catalog = &self.asked.catalog;
         if !catalog.streams().any(|(known, _)| *known == id) {
             let known: Vec<String> = catalog.streams().map(|(known, _)| known.to_string()).collect();
@@ -162,7 +172,9 @@ impl ResourcesAt {
                 &known,
             ))));
         }
-        catalog.version(&id, number).map_err(external)?;
+        catalog
+            .version(&id, number)
+            .map_err(|error| DataFusionError::External(Box::new(crate::error::no_version(&error, name))))?;
         Ok((id, number))
     }
 }

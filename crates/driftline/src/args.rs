@@ -542,11 +542,11 @@ pub(crate) struct DriftArgs {
         value_enum,
         value_name = "ENGINE",
         env = "DRIFTLINE_PRINT_SQL",
-        conflicts_with_all = ["across", "engine", "filter", "all", "strict"]
+        conflicts_with_all = ["across", "filter", "all", "strict"]
     )]
     pub print_sql: Option<Dialect>,
     /// Let a Ballista cluster find what changed: ballista://host:port of its scheduler. The answer is the same.
-    #[arg(long, value_name = "ADDRESS", env = "DRIFTLINE_ENGINE", conflicts_with = "across")]
+    #[arg(long, value_name = "ADDRESS", env = "DRIFTLINE_ENGINE")]
     pub engine: Option<String>,
     /// How long to wait for the cluster.
     #[arg(long, value_name = "TIME", env = "DRIFTLINE_ENGINE_TIMEOUT", default_value = "10m")]

@@ -26,9 +26,22 @@ use crate::settings::{DEFAULT_STALE_AFTER, Settings};
 use crate::severity::{Counts, Rater};
 use crate::statement;
 use crate::statement::dialect::Dialect;
+use crate::surroundings::text_variable;
 use crate::time::{ago, parse_moment};
 
+/// Refuses an engine that is asked for where none is of use. One that only the environment names is for other questions.
+fn refuse_engine(args: &DriftArgs) -> CommandResult<()> {
+    let named = args.engine.as_deref().filter(|name| text_variable("DRIFTLINE_ENGINE").as_deref() != Some(*name));
+    let beside = args.print_sql.map(|_| "--print-sql").or_else(|| args.across.as_ref().map(|_| "--across"));
+    match (named, beside) {
+        (Some(_), Some(beside)) => Err(CommandError::new(format!("--engine cannot be used with {beside}"))
+            .hint("leave it out: this machine answers")),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn run(settings: &Settings, args: &DriftArgs) -> CommandResult<u8> {
+    refuse_engine(args)?;
     let store = settings.open_store()?;
     let sources = parse_sources(&args.points.source)?;
     if let Some([first, second]) = args.across.as_deref() {

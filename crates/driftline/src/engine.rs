@@ -6,7 +6,7 @@ use std::sync::Arc;
 use driftline_core::StreamId;
 use driftline_sql::cluster::net::fold;
 use driftline_sql::cluster::nodes::{self, Executor};
-use driftline_sql::{Engine, Opener};
+use driftline_sql::{Allowing, Engine, Limits, Opener, SqlError};
 use driftline_store::detect::{Drift, Question};
 use driftline_store::{Store, StoreError};
 
@@ -14,8 +14,9 @@ use crate::error::{CommandError, CommandResult};
 use crate::output::short;
 use crate::place::StoreAt;
 use crate::query;
-use crate::query_args::{EngineCommand, LimitArgs, parse_size};
+use crate::query_args::{EngineCommand, LimitArgs};
 use crate::settings::Settings;
+use crate::surroundings::{leave, stopwatch};
 
 pub(crate) fn run(settings: &Settings, command: &EngineCommand) -> CommandResult<()> {
     let printer = settings.printer.clone();
@@ -35,7 +36,7 @@ pub(crate) fn run(settings: &Settings, command: &EngineCommand) -> CommandResult
                 bind: *bind,
                 advertise: advertise.clone(),
                 tasks: *tasks,
-                memory: parse_size(memory).map_err(|error| error.about("--memory"))?,
+                memory: query::memory(memory)?,
                 folder: std::env::temp_dir(),
             };
             nodes::executor(&node, opener(), |address| {
@@ -43,7 +44,7 @@ pub(crate) fn run(settings: &Settings, command: &EngineCommand) -> CommandResult
             })
         }
     };
-    ran.map_err(|error| query::told(&error))
+    ran.map_err(|error| query::told(&error, Allowing::default()))
 }
 
 /// Opens stores that others name.
@@ -54,6 +55,9 @@ fn opener() -> Opener {
         Store::open(at.map_err(|error| missing(error.message()))?)
     })
 }
+
+/// By which flags of `drift` more is allowed to a cluster.
+const FLAGS: Allowing = Allowing { time: Some("--engine-timeout"), memory: None, spill: None, files: true };
 
 /// The drift that this program would find itself. A cluster puts change files together; everything is judged here.
 pub(crate) fn drift(
@@ -68,18 +72,31 @@ pub(crate) fn drift(
     };
     let place = query::place_for(&settings.store)?;
     let args = LimitArgs { timeout: timeout.to_owned(), memory: "4GiB".into(), spill: "0".into() };
-    let limits = query::limits(&args, None)?;
+    let limits = query::limits(&args, None, "--engine-timeout")?;
     let opener: Opener = {
         let store = store.clone();
         Arc::new(move |_| Ok(store.clone()))
     };
     let mut nets: BTreeMap<(&StreamId, u64, u64), _> = BTreeMap::new();
+    // One time for all sources together.
+    let (begun, watch) = (stopwatch(), query::Signals::watch());
     for pair in &question.pairs {
         let Some(expected) = pair.expected else { continue };
         let (from, to) = (expected.min(pair.live), expected.max(pair.live));
-        let rows = fold(&place, store.catalog(), opener.clone(), (&pair.stream, from, to), &address, &limits);
-        nets.insert((&pair.stream, from, to), rows.map_err(|error| query::told(&error))?);
+        let left = Limits { time: limits.time.saturating_sub(begun.elapsed()), ..limits.clone() };
+        let versions = (&pair.stream, from, to);
+        let rows = match left.time.is_zero() {
+            true => Err(SqlError::Time(limits.time)),
+            false => fold(&place, store.catalog(), opener.clone(), versions, &address, &left, &watch.stop),
+        };
+        let rows = rows.map_err(|error| match error {
+            SqlError::Interrupted => leave(watch.heard()),
+            SqlError::Time(_) => query::told(&SqlError::Time(limits.time), FLAGS),
+            other => query::told(&other, FLAGS),
+        });
+        nets.insert((&pair.stream, from, to), rows?);
     }
+    watch.done();
     let folded = |stream: &StreamId, from: u64, to: u64| {
         let rows = nets.get(&(stream, from, to)).cloned();
         rows.ok_or_else(|| StoreError::NoSuchVersion { stream: stream.clone(), version: to })

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use driftline_sources::place::account_and_region;
-use driftline_sql::error::Told;
+use driftline_sql::error::{Told, size};
 use driftline_sql::views::Moment;
 use driftline_sql::{
-    Answer, Asked, Engine, FindingRow, Library, Limits, Named, Opener, SqlError, Stop, library, parameters,
+    Allowing, Answer, Asked, Engine, FindingRow, LONGEST, Library, Limits, Named, Opener, SqlError, Stop, library,
+    parameters,
 };
 use driftline_store::Store;
 
@@ -33,25 +34,26 @@ const FORMATS: [Format; 6] =
 const CELL: usize = 100;
 
 pub(crate) fn run(settings: &Settings, args: &QueryArgs) -> CommandResult<u8> {
-    let library = Library::load(settings.config.queries.as_deref()).map_err(refused)?;
     if args.list {
         settings.printer.only(&[Format::Table, Format::Json, Format::Ndjson, Format::Markdown])?;
+        let library = library(settings)?;
+        library.bad().for_each(|told| settings.printer.warn(&told.message));
         settings.printer.print(&Listed(&library))?;
         return Ok(exit::IN_SYNC);
     }
     settings.printer.only(&FORMATS)?;
-    let sql = sql(settings, args, &library)?;
+    let sql = sql(settings, args)?;
     if args.show {
         write_out(format!("{}\n", sql.trim_end()).as_bytes())?;
         return Ok(exit::IN_SYNC);
     }
-    let (engine, limits) = (engine(args.engine.as_deref())?, limits(&args.limits, None)?);
+    let (engine, limits) = (engine(args.engine.as_deref())?, limits(&args.limits, None, "--timeout")?);
     let watch = Signals::watch();
     let answered = ask(settings, &sql, &engine, &limits, &watch.stop);
-    watch.done.store(true, Ordering::SeqCst);
+    watch.done();
     match answered {
         Err(SqlError::Interrupted) => Ok(u8::try_from(watch.signal.load(Ordering::SeqCst)).unwrap_or(exit::ERROR)),
-        Err(error) => Err(told(&error)),
+        Err(error) => Err(told(&error, FLAGS)),
         Ok(answer) => {
             if answer.rows() == 0 {
                 settings.printer.note("no rows");
@@ -62,13 +64,24 @@ pub(crate) fn run(settings: &Settings, args: &QueryArgs) -> CommandResult<u8> {
     }
 }
 
-/// Answers an agent: a few rows, soon.
+/// By which flags of `query` more is allowed.
+const FLAGS: Allowing =
+    Allowing { time: Some("--timeout"), memory: Some("--memory"), spill: Some("--spill"), files: true };
+
+fn library(settings: &Settings) -> CommandResult<Library> {
+    Library::load(settings.config.queries.as_deref()).map_err(refused)
+}
+
+/// Answers an agent: a few rows, soon, and nothing of what is sealed.
 #[cfg(feature = "mcp")]
 pub(crate) fn answer(settings: &Settings, sql: &str, rows: usize) -> CommandResult<()> {
     let args = LimitArgs { timeout: "30s".into(), memory: "512MiB".into(), spill: "1GiB".into() };
-    let limits = limits(&args, Some(rows))?;
-    let answer = ask(settings, sql, &Engine::Here, &limits, &Stop::default()).map_err(|error| told(&error))?;
-    print(settings, &answer)
+    let limits = limits(&args, Some(rows), "--timeout")?;
+    let answer = asked(settings).and_then(|(asked, opener)| {
+        let asked = Asked { masked: true, ..asked };
+        driftline_sql::ask(&asked, opener, sql, &Engine::Here, &limits, &Stop::default())
+    });
+    print(settings, &answer.map_err(|error| told(&error, Allowing::default()))?)
 }
 
 /// Prints an answer in the forms that are asked for.
@@ -90,7 +103,7 @@ fn print(settings: &Settings, answer: &Answer) -> CommandResult<()> {
 }
 
 /// The question as SQL: as it was given, or by its name, with its parameters in place.
-fn sql(settings: &Settings, args: &QueryArgs, library: &Library) -> CommandResult<String> {
+fn sql(settings: &Settings, args: &QueryArgs) -> CommandResult<String> {
     let mut given = BTreeMap::new();
     for one in &args.parameters {
         let (name, value) = one.split_once('=').ok_or_else(|| {
@@ -100,20 +113,14 @@ fn sql(settings: &Settings, args: &QueryArgs, library: &Library) -> CommandResul
     }
     let text = match (&args.file, args.question.as_deref()) {
         (Some(file), _) if file.as_os_str() == "-" => from_input()?,
-        (Some(file), _) => std::fs::read_to_string(file)
-            .map_err(|error| CommandError::because(format!("cannot read `{}`", file.display()), &error))?,
+        (Some(file), _) => {
+            let name = format!("`{}`", file.display());
+            let opened = std::fs::File::open(file)
+                .map_err(|error| CommandError::because(format!("cannot read {name}"), &error))?;
+            read_sql(opened, &name)?
+        }
         (None, Some("-")) => from_input()?,
-        (None, Some(name)) if library::is_name(name) => match library.get(name) {
-            Some(named) => named.sql.clone(),
-            None => {
-                let error = CommandError::new(format!("there is no query `{name}`"));
-                let error = match library.nearest(name) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error,
-                };
-                return Err(error.hint("`driftline query --list` shows those there are"));
-            }
-        },
+        (None, Some(name)) if library::is_name(name) => named(&library(settings)?, name)?,
         (None, Some(sql)) => sql.to_owned(),
         (None, None) => return Err(CommandError::new("there is no question")),
     };
@@ -124,12 +131,35 @@ fn sql(settings: &Settings, args: &QueryArgs, library: &Library) -> CommandResul
     parameters::fill(&text, &declared, &given, &moment(settings)).map_err(refused)
 }
 
+fn named(library: &Library, name: &str) -> CommandResult<String> {
+    match library.get(name) {
+        Some(Ok(named)) => Ok(named.sql.clone()),
+        Some(Err(told)) => Err(refused(told.clone())),
+        None => {
+            let error = CommandError::new(format!("there is no query `{name}`"));
+            let error = match library.nearest(name) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error,
+            };
+            Err(error.hint("`driftline query --list` shows those there are"))
+        }
+    }
+}
+
 fn from_input() -> CommandResult<String> {
-    const MOST: u64 = 1 << 20;
+    read_sql(io::stdin().lock(), "the query from standard input")
+}
+
+/// The whole of it, or nothing: the beginning of a query is another query.
+fn read_sql(from: impl Read, name: &str) -> CommandResult<String> {
     let mut text = String::new();
-    let read = io::stdin().lock().take(MOST).read_to_string(&mut text);
-    read.map_err(|error| CommandError::because("cannot read the query from standard input", &error))?;
-    Ok(text)
+    let read = from.take(LONGEST as u64 + 1).read_to_string(&mut text);
+    read.map_err(|error| CommandError::because(format!("cannot read {name}"), &error))?;
+    match text.len() > LONGEST {
+        true => Err(CommandError::new(format!("{name} is longer than {}", size(LONGEST as u64)))
+            .hint("a query is text; what it is asked of is in the store")),
+        false => Ok(text),
+    }
 }
 
 fn moment(settings: &Settings) -> Moment {
@@ -153,32 +183,36 @@ fn refused(told: Told) -> CommandError {
     told.hints.into_iter().fold(CommandError::new(told.message), CommandError::hint)
 }
 
-pub(crate) fn told(error: &SqlError) -> CommandError {
+pub(crate) fn told(error: &SqlError, allowing: Allowing) -> CommandError {
     match error {
         SqlError::Store(error) => {
             CommandError::new(error.to_string()).hint("`driftline verify` reads everything again")
         }
-        other => other.hints().into_iter().fold(CommandError::new(other.to_string()), CommandError::hint),
+        other => other.hints(allowing).into_iter().fold(CommandError::new(other.to_string()), CommandError::hint),
     }
 }
 
-pub(crate) fn limits(args: &LimitArgs, rows: Option<usize>) -> CommandResult<Limits> {
-    let time = parse_duration(&args.timeout).map_err(|error| error.about("--timeout"))?;
+pub(crate) fn limits(args: &LimitArgs, rows: Option<usize>, timeout: &str) -> CommandResult<Limits> {
+    let time = parse_duration(&args.timeout).map_err(|error| error.about(timeout))?;
     let time = Duration::try_from(time).ok().filter(|time| !time.is_zero());
-    let memory = parse_size(&args.memory).map_err(|error| error.about("--memory"))?;
-    if memory < LEAST {
-        return Err(CommandError::new("--memory is too little for any query").hint("16MiB is the least"));
-    }
     Ok(Limits {
-        time: time.ok_or_else(|| CommandError::new("--timeout leaves no time at all"))?,
-        memory,
+        time: time.ok_or_else(|| CommandError::new(format!("{timeout} leaves no time at all")))?,
+        memory: memory(&args.memory)?,
         spill: parse_size(&args.spill).map_err(|error| error.about("--spill"))?,
         folder: std::env::temp_dir(),
         rows,
     })
 }
 
-const LEAST: u64 = 16 << 20;
+/// What `--memory` says, if any work can be done with it.
+pub(crate) fn memory(text: &str) -> CommandResult<u64> {
+    const LEAST: u64 = 16 << 20;
+    let memory = parse_size(text).map_err(|error| error.about("--memory"))?;
+    match memory < LEAST {
+        true => Err(CommandError::new("--memory is too little for any query").hint("16MiB is the least")),
+        false => Ok(memory),
+    }
+}
 
 pub(crate) fn engine(named: Option<&str>) -> CommandResult<Engine> {
     let Some(address) = named else { return Ok(Engine::Here) };
@@ -196,13 +230,13 @@ pub(crate) fn engine(named: Option<&str>) -> CommandResult<Engine> {
 }
 
 /// Asks, with the store as it is now.
-pub(crate) fn ask(
-    settings: &Settings,
-    sql: &str,
-    engine: &Engine,
-    limits: &Limits,
-    stop: &Stop,
-) -> Result<Answer, SqlError> {
+fn ask(settings: &Settings, sql: &str, engine: &Engine, limits: &Limits, stop: &Stop) -> Result<Answer, SqlError> {
+    let (asked, opener) = asked(settings)?;
+    driftline_sql::ask(&asked, opener, sql, engine, limits, stop)
+}
+
+/// What is asked of: the store as it is now.
+fn asked(settings: &Settings) -> Result<(Asked, Opener), SqlError> {
     let store = settings.open_store().map_err(|error| of_program(&error))?;
     let place = place_for(&settings.store).map_err(|error| of_program(&error))?;
     let store = Arc::new(store);
@@ -214,8 +248,8 @@ pub(crate) fn ask(
         let (store, settings) = (store.clone(), settings.at(settings.now, None));
         Arc::new(move || findings(&settings, &store).map_err(|error| apart(&error)))
     };
-    let asked = Asked { place, catalog: store.catalog().clone(), find, moment: moment(settings) };
-    driftline_sql::ask(&asked, opener, sql, engine, limits, stop)
+    let catalog = store.catalog().clone();
+    Ok((Asked { place, catalog, find, moment: moment(settings), masked: false }, opener))
 }
 
 fn of_program(error: &CommandError) -> SqlError {
@@ -272,14 +306,25 @@ fn json(value: &impl serde::Serialize) -> CommandResult<String> {
 }
 
 /// The first signal ends the query and lets it tidy up; one after that, or while an answer is printed, ends everything.
-struct Signals {
-    stop: Stop,
+pub(crate) struct Signals {
+    pub stop: Stop,
     done: Arc<AtomicBool>,
     signal: Arc<AtomicI32>,
 }
 
 impl Signals {
-    fn watch() -> Self {
+    /// The code to end with, if a signal asked for that.
+    #[cfg(feature = "ballista")]
+    pub(crate) fn heard(&self) -> i32 {
+        self.signal.load(Ordering::SeqCst)
+    }
+
+    /// From here on a signal ends everything.
+    pub(crate) fn done(&self) {
+        self.done.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn watch() -> Self {
         use signal_hook::consts::{SIGINT, SIGTERM};
         let watch = Self { stop: Stop::default(), done: Arc::default(), signal: Arc::default() };
         if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
@@ -331,12 +376,17 @@ impl Show for Table<'_> {
         Ok(())
     }
 
+    // The whole of it first: half an answer is never printed.
     fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.answer.json(out)
+        let mut text = Vec::new();
+        self.answer.json(&mut text)?;
+        out.write_all(&text)
     }
 
     fn ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.answer.ndjson(out)
+        let mut text = Vec::new();
+        self.answer.ndjson(&mut text)?;
+        out.write_all(&text)
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {

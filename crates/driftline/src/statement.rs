@@ -162,7 +162,9 @@ known AS (
     max(CASE WHEN what <> 'state' THEN touchable ELSE 0 END) OVER (PARTITION BY {KEY}) AS touchable,
     max(resolvable) OVER (PARTITION BY {KEY}) AS resolvable,
     CASE WHEN net = 0 OR max(reversed) OVER (PARTITION BY {KEY}) = 1 THEN live_at
-      ELSE min(CASE WHEN lasting = 1 THEN observed_at END) OVER (PARTITION BY {KEY}) END AS since,
+      -- The first version that lasts, which need not be the one that was taken first.
+      ELSE first_value(observed_at) OVER (PARTITION BY {KEY} ORDER BY CASE WHEN lasting = 1 THEN 0 ELSE 1 END, step)
+      END AS since,
     substr(live_mark, 21) AS live_mark
   FROM counted
 ),

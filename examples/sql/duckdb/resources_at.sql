@@ -11,7 +11,8 @@ SELECT h.stream, p.version, h.type, h.place, h.id, any_value(h.account) AS accou
   arg_max(h.hash, h.version) AS hash,
   -- Rows of op `seen` and `unseen` have no image: the last one that there is holds.
   arg_max(h.after, h.version) FILTER (WHERE h.after IS NOT NULL) AS properties,
-  coalesce(max(h.observed_at) FILTER (WHERE h.op IN ('add', 'change')), min(h.observed_at)) AS changed_at
+  coalesce(arg_max(h.observed_at, h.version) FILTER (WHERE h.op IN ('add', 'change')),
+    arg_min(h.observed_at, h.version)) AS changed_at
 FROM history h JOIN points p ON p.stream = h.stream
 WHERE h.version <= p.version
 GROUP BY h.stream, p.version, h.type, h.place, h.id

@@ -62,6 +62,7 @@ pub fn fold(
     (stream, from, to): (&StreamId, u64, u64),
     address: &str,
     limits: &Limits,
+    stop: &Stop,
 ) -> Result<Vec<NetRow>, SqlError> {
     let mut files = Vec::new();
     for version in catalog.stream(stream).map_err(SqlError::Store)?.between(from, to) {
@@ -75,7 +76,7 @@ pub fn fold(
     let engine = Engine::Ballista(address.to_owned());
     // A file that versions share may have rows of others.
     let fold = FOLD.replace("{from}", &from.to_string()).replace("{to}", &to.to_string());
-    let answer = run_on(open, &fold, &engine, limits, &Stop::default(), move |context| {
+    let answer = run_on(open, &fold, &engine, limits, stop, move |context| {
         context.register_table("deltas", Arc::new(table)).map(drop)
     })?;
     let mut rows = Vec::with_capacity(answer.rows());
@@ -90,6 +91,7 @@ pub fn fold(
             what: format!(
                 "told of {counted} rows of `{stream}`, and its change files have {expected}; nothing of it is used"
             ),
+            hints: vec!["without --engine this machine answers".into()],
         });
     }
     Ok(rows)

@@ -14,6 +14,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::runtime::Builder;
 
+use super::jobs::Watching;
 use super::{MESSAGE, codec, shared};
 use crate::error::SqlError;
 use crate::objects::{Opener, Stores};
@@ -48,6 +49,8 @@ pub fn listen(more: bool, tell: impl Fn(&str, &str) + Send + Sync + 'static) {
 
 /// How long a node may be silent before its work is given to others.
 const SILENCE: u64 = 20;
+/// What a function may use while a question is planned, and its value is the same for all rows.
+const PLANNING: u64 = 256 << 20;
 /// How often it is heard of.
 const HEARTBEAT: u64 = 5;
 
@@ -83,7 +86,7 @@ pub fn scheduler(bind: SocketAddr, open: Opener, ready: impl FnOnce(SocketAddr))
         expire_dead_executor_interval_seconds: HEARTBEAT,
         no_executors_grace_period_seconds: SILENCE,
         override_config_producer: Some(Arc::new(|| shared(config()))),
-        override_session_builder: Some(Arc::new(move |config| state(config, plans.clone()))),
+        override_session_builder: Some(Arc::new(move |config| state(config, plans.clone(), PLANNING))),
         override_logical_codec: Some(Arc::new(codec::Tables::default())),
         ..SchedulerConfig::default()
     };
@@ -141,7 +144,8 @@ pub fn executor(node: &Executor, open: Opener, ready: impl FnOnce(SocketAddr)) -
     // It tells others its port before it listens there, so a free one is looked for first.
     let bind =
         TcpListener::bind(node.bind).and_then(|free| free.local_addr()).map_err(|error| taken(node.bind, &error))?;
-    let functions = state(shared(config()), environment(open.clone(), None).map_err(failed)?).map_err(failed)?;
+    let functions = environment(open.clone(), None).and_then(|plain| state(shared(config()), plain, node.memory));
+    let functions = functions.map_err(failed)?;
     let work = tempfile::Builder::new().prefix("driftline-executor-").tempdir_in(&node.folder).map_err(failed)?;
     let kept = work.path().to_owned();
     let settings = ExecutorProcessConfig {
@@ -160,6 +164,7 @@ pub fn executor(node: &Executor, open: Opener, ready: impl FnOnce(SocketAddr)) -
         task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
         executor_heartbeat_interval_seconds: HEARTBEAT,
         memory_pool_size: Some(node.memory),
+        override_execution_engine: Some(Arc::new(Watching::new(&node.scheduler))),
         override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&functions))),
         override_runtime_producer: Some(Arc::new(move |_| environment(open.clone(), Some(&kept)))),
         override_config_producer: Some(Arc::new(|| shared(config()))),

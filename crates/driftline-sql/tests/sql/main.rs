@@ -10,7 +10,7 @@ use driftline_core::coverage::Coverage;
 use driftline_core::{
     Extent, Header, Nature, Observation, Outcome, Place, Properties, Resource, ResourceKey, StreamId, Value,
 };
-use driftline_sql::{Answer, Asked, Engine, FindingRow, Limits, SqlError, Stop};
+use driftline_sql::{Allowing, Answer, Asked, Engine, FindingRow, Limits, SqlError, Stop};
 use driftline_store::draft::Permissions;
 use driftline_store::gc::Retention;
 use driftline_store::{Store, Tuning};
@@ -24,6 +24,9 @@ fn moment(step: i64) -> Timestamp {
     "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(step)
 }
 
+const FLAGS: Allowing =
+    Allowing { time: Some("--timeout"), memory: Some("--memory"), spill: Some("--spill"), files: true };
+
 fn stream(name: &str) -> StreamId {
     name.parse().unwrap()
 }
@@ -33,12 +36,17 @@ fn limits(folder: &std::path::Path) -> Limits {
 }
 
 fn ask_within(store: &Store, sql: &str, limits: &Limits) -> Result<Answer, SqlError> {
+    ask_as(store, sql, limits, false)
+}
+
+fn ask_as(store: &Store, sql: &str, limits: &Limits, masked: bool) -> Result<Answer, SqlError> {
     let kept = store.clone();
     let asked = Asked {
         place: "test".into(),
         catalog: store.catalog().clone(),
         find: Arc::new(|| Ok(vec![finding("a"), finding("b")])),
         moment: Arc::new(|text| Ok(text.parse().unwrap())),
+        masked,
     };
     driftline_sql::ask(&asked, Arc::new(move |_| Ok(kept.clone())), sql, &Engine::Here, limits, &Stop::default())
 }
@@ -351,7 +359,7 @@ fn what_is_not_a_question_is_refused_and_says_so() {
     ] {
         let error = ask_within(&store, sql, &limits).unwrap_err();
         assert!(matches!(error, SqlError::NotAQuestion { .. }), "{sql}: {error:?}");
-        assert!(!error.hints().is_empty());
+        assert!(!error.hints(FLAGS).is_empty());
     }
     for (sql, words) in [
         ("SELECT * FROM '/etc/passwd'", "no view"),
@@ -394,10 +402,17 @@ fn a_name_that_is_not_there_leads_to_one_that_is() {
     ] {
         let error = ask_within(&store, sql, &limits(folder.path())).unwrap_err();
         assert_eq!(error.to_string(), message, "{sql}: {error:?}");
-        assert!(error.hints().iter().any(|one| one == hint), "{sql}: {:?}", error.hints());
+        assert!(error.hints(FLAGS).iter().any(|one| one == hint), "{sql}: {:?}", error.hints(FLAGS));
     }
     let error = ask_within(&store, "SELECT * FROM resources_at('one', 99)", &limits(folder.path())).unwrap_err();
     assert_eq!(error.to_string(), "the source `one` has no version 99");
+    assert!(error.hints(FLAGS)[0].contains("FROM versions WHERE stream = 'one'"), "{:?}", error.hints(FLAGS));
+    for version in ["1.9", "'1.9'", "-1", "NULL", "'x'"] {
+        let sql = format!("SELECT * FROM resources_at('one', {version})");
+        let error = ask_within(&store, &sql, &limits(folder.path())).unwrap_err();
+        assert!(error.to_string().contains("or a stream and its version"), "{version}: {error}");
+    }
+    assert!(ask_within(&store, "SELECT * FROM resources_at('one', '1')", &limits(folder.path())).is_ok());
     let error = ask_within(&store, "SELECT * FROM resources_at()", &limits(folder.path())).unwrap_err();
     assert!(error.to_string().contains("takes a time"), "{error}");
 }
@@ -411,10 +426,10 @@ fn a_limit_that_is_reached_is_named() {
         "SELECT a.value AS x, reverse(CAST(a.value AS TEXT)) AS t FROM generate_series(1, 2000000) a ORDER BY t, x";
     let short = Limits { time: Duration::from_millis(1), ..usual.clone() };
     let error = ask_within(&store, many, &short).unwrap_err();
-    assert!(matches!(error, SqlError::Time(_)) && error.hints()[0].contains("--timeout"), "{error:?}");
+    assert!(matches!(error, SqlError::Time(_)) && error.hints(FLAGS)[0].contains("--timeout"), "{error:?}");
     let small = Limits { memory: 16 << 20, spill: 0, ..usual.clone() };
     let error = ask_within(&store, many, &small).unwrap_err();
-    assert!(matches!(error, SqlError::Memory(_)) && error.hints()[0].contains("--memory"), "{error:?}");
+    assert!(matches!(error, SqlError::Memory(_)) && error.hints(FLAGS)[0].contains("--memory"), "{error:?}");
     let wide = "SELECT repeat('x', 1000) AS x, value FROM generate_series(1, 100000)";
     let error = ask_within(&store, wide, &Limits { memory: 32 << 20, ..usual.clone() }).unwrap_err();
     assert!(matches!(error, SqlError::Result(_)) && error.to_string().contains("32 MiB"), "{error:?}");
@@ -423,7 +438,7 @@ fn a_limit_that_is_reached_is_named() {
          reverse(CAST(a.value AS TEXT)) AS t FROM generate_series(1, 600000) a))";
     let little = Limits { memory: 24 << 20, spill: 1 << 20, ..usual.clone() };
     let error = ask_within(&store, sorted, &little).unwrap_err();
-    assert!(matches!(error, SqlError::Spill(_)) && error.hints()[0].contains("--spill"), "{error:?}");
+    assert!(matches!(error, SqlError::Spill(_)) && error.hints(FLAGS)[0].contains("--spill"), "{error:?}");
     let roomy = Limits { memory: 24 << 20, spill: 1 << 30, ..usual };
     assert_eq!(ask_within(&store, sorted, &roomy).unwrap().cells().unwrap(), [[Some("180000300000".to_owned())]]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the store is left");
@@ -440,6 +455,7 @@ fn a_question_can_be_taken_back() {
         catalog: store.catalog().clone(),
         find: Arc::new(|| Ok(Vec::new())),
         moment: Arc::new(|text| Ok(text.parse().unwrap())),
+        masked: false,
     };
     let long = "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000000) b";
     let opener = Arc::new(move |_: &str| Ok(store.clone()));
@@ -459,6 +475,161 @@ fn rows_beyond_the_limit_are_left_out_and_that_is_said() {
 }
 
 #[test]
+fn a_plan_and_what_a_view_has_can_be_asked_for_within_a_few_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = lived_in(folder.path(), 14, 2);
+    let few = Limits { rows: Some(3), ..limits(folder.path()) };
+    for sql in ["EXPLAIN SELECT id FROM resources", "EXPLAIN ANALYZE SELECT id FROM resources"] {
+        let answer = ask_within(&store, sql, &few).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert!((1..=3).contains(&answer.rows()), "{sql}");
+    }
+    let answer = ask_within(&store, "DESCRIBE resources", &few).unwrap();
+    assert_eq!((answer.rows(), answer.is_cut()), (3, true));
+}
+
+#[test]
+fn what_would_be_too_deep_to_plan_is_refused_and_nothing_breaks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = lived_in(folder.path(), 15, 1);
+    let doubled = (1..30).fold("WITH c0 AS (SELECT 1 AS x)".to_owned(), |sql, at| {
+        format!("{sql}, c{at} AS (SELECT a.x FROM c{0} a, c{0} b)", at - 1)
+    });
+    for (sql, words) in [
+        (format!("SELECT {}", vec!["1"; 30_000].join("+")), "steps down"),
+        (vec!["SELECT 1"; 2_000].join(" UNION ALL "), "SELECTs and tables"),
+        (format!("{doubled} SELECT count(*) FROM c29"), "as often as it is used"),
+    ] {
+        let error = ask_within(&store, &sql, &limits(folder.path())).unwrap_err();
+        assert!(matches!(&error, SqlError::Large { reason } if reason.contains(words)), "{words}: {error}");
+        assert!(!error.hints(Allowing::default()).is_empty());
+    }
+    let many: Vec<String> = (0..50_000).map(|at| format!("'id-{at}'")).collect();
+    ask(&store, &format!("SELECT id FROM resources WHERE id IN ({})", many.join(",")));
+}
+
+#[test]
+fn a_function_that_makes_much_of_little_is_within_the_limit_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = lived_in(folder.path(), 16, 1);
+    let small = Limits { memory: 32 << 20, ..limits(folder.path()) };
+    for sql in [
+        "SELECT array_length(range(0, 60000000)) AS n",
+        "SELECT array_length(generate_series(value, value + 60000000)) AS n FROM generate_series(1, 2)",
+        "SELECT array_length(range(DATE '0001-01-01', DATE '9999-01-01', INTERVAL '1 day')) + \
+         array_length(range(TIMESTAMP '2026-01-01', TIMESTAMP '2027-01-01', INTERVAL '1 second')) AS n",
+        "SELECT length(repeat('x', 100000000)) AS n",
+        "SELECT length(repeat(stream, 40000000)) AS n FROM versions",
+        "SELECT length(lpad('x', 100000000)) AS n",
+        "SELECT length(rpad('x', 10000000, 'ü')) AS n",
+        "SELECT length(replace(repeat('a', 10000), 'a', repeat('b', 10000))) AS n",
+        "SELECT length(regexp_replace(repeat('a', 10000), 'a', repeat('b', 10000), 'g')) AS n",
+        "SELECT array_length(array_repeat('some text', 100000000)) AS n",
+        "SELECT array_length(list_resize([1], 1000000000, 0)) AS n",
+    ] {
+        let error = ask_within(&store, sql, &small).unwrap_err();
+        assert!(matches!(error, SqlError::Memory(_)), "{sql}: {error}");
+        // Nobody is told of a flag that he does not have.
+        assert_eq!(error.hints(Allowing::default()), ["ask for fewer columns or rows"]);
+    }
+    let usual = [
+        ("array_length(range(5, 0, -2))", "3"),
+        ("array_length(generate_series(DATE '2026-01-01', DATE '2026-12-01', INTERVAL '1 month'))", "12"),
+        ("length(repeat('ab', 1000))", "2000"),
+        ("lpad('x', 3, 'ü')", "üüx"),
+        ("replace('aXa', 'a', 'bb')", "bbXbb"),
+        ("regexp_replace('aXa', 'a', 'bb', 'g')", "bbXbb"),
+        ("array_length(array_repeat(1, 3))", "3"),
+        ("array_length(array_resize([1], 4, 0))", "4"),
+    ];
+    for (sql, expected) in usual {
+        assert_eq!(ask(&store, &format!("SELECT {sql}")), [[Some(expected.to_owned())]], "{sql}");
+    }
+}
+
+/// Versions whose order is not that of their times, as `--allow-older` makes them.
+#[test]
+fn what_changed_last_is_told_by_the_version_and_not_by_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    for tuning in [EAGER, Tuning { rebase_versions: 100, ..EAGER }] {
+        let home = tempfile::tempdir_in(folder.path()).unwrap();
+        let mut store = Store::create(home.path().join("store")).unwrap().with_tuning(tuning);
+        for (version, hour) in [(1, 10), (2, 12), (3, 11), (4, 13), (5, 14), (6, 15)] {
+            let header = Header {
+                stream: stream("one"),
+                taken_at: moment(hour),
+                observer: None,
+                coverage: Coverage::complete(),
+                problems: Vec::new(),
+                nature: Nature::State,
+            };
+            let mut observation = Observation::new(header);
+            for (id, value) in [("a", version.min(3)), ("b", 0), ("c", version)] {
+                let key = ResourceKey { kind: "T".into(), place: Place::new("p"), id: id.into() };
+                let text = format!(r#"{{"value": {value}}}"#);
+                let properties = Properties::new(&serde_json::from_str::<Value>(&text).unwrap());
+                observation.insert(Resource { key, properties }).unwrap();
+            }
+            store.commit(&observation, None, Permissions { empty: true, older: true }, moment(20)).unwrap();
+        }
+        let told = |hours: [i64; 3]| {
+            let at = |(id, hour): (&str, i64)| vec![Some(id.to_owned()), Some(moment(hour).to_string())];
+            ["a", "b", "c"].into_iter().zip(hours).map(at).collect::<Vec<_>>()
+        };
+        for (version, hours) in [(2, [12, 10, 12]), (3, [11, 10, 11]), (4, [11, 10, 13]), (6, [11, 10, 15])] {
+            let sql = format!("SELECT id, changed_at FROM resources_at('one', {version}) ORDER BY id");
+            assert_eq!(ask(&store, &sql), told(hours), "v{version}");
+        }
+        assert_eq!(ask(&store, "SELECT id, changed_at FROM resources ORDER BY id"), told([11, 10, 15]));
+    }
+}
+
+/// Of what is sealed not even the digest can be seen, or asked about, by who may not.
+#[test]
+fn a_digest_cannot_be_reached_where_it_is_masked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(folder.path().join("store")).unwrap().with_tuning(EAGER);
+    for (step, digest) in [(0, "aaaa1111"), (1, "bbbb2222")] {
+        let header = Header {
+            stream: stream("one"),
+            taken_at: moment(step),
+            observer: None,
+            coverage: Coverage::complete(),
+            problems: Vec::new(),
+            nature: Nature::State,
+        };
+        let mut observation = Observation::new(header);
+        let text =
+            format!(r#"{{"list": [{{"$sealed": "{digest}"}}], "password": {{"$sealed": "{digest}"}}, "n": {step}}}"#);
+        let key = ResourceKey { kind: "T".into(), place: Place::new("p"), id: "a".into() };
+        let properties = Properties::new(&serde_json::from_str::<Value>(&text).unwrap());
+        observation.insert(Resource { key, properties }).unwrap();
+        store.commit(&observation, None, Permissions { empty: true, older: true }, moment(step)).unwrap();
+    }
+    for sql in [
+        "SELECT json_get_str(properties, 'password', '$sealed') AS x, 'p' || properties AS z FROM resources",
+        "SELECT substr(properties, 1, 30) AS x, properties->'password' AS y FROM resources_at('one', 1)",
+        "SELECT before, after, changes, reverse(after) AS r FROM changes",
+        "SELECT * FROM history",
+        "SELECT string_agg(after, '') AS x, string_agg(changes, '') AS c, string_agg(arrays, '') AS a FROM history",
+        "SELECT id, properties FROM resources WHERE properties LIKE '%aaaa1111%' OR properties LIKE '%bbbb2222%'",
+        "SELECT id FROM changes WHERE after LIKE '%bbbb%'",
+    ] {
+        let seen = |masked: bool| {
+            let answer =
+                ask_as(&store, sql, &limits(folder.path()), masked).unwrap_or_else(|error| panic!("{error}: {sql}"));
+            format!("{:?}", answer.cells().unwrap())
+        };
+        let (open, masked) = (seen(false), seen(true));
+        let digests = ["aaaa1111", "bbbb2222", "1111aaaa", "2222bbbb"];
+        assert!(!digests.iter().any(|digest| masked.contains(digest)), "{sql}: {masked}");
+        assert_ne!(open, masked, "{sql}");
+        assert!(masked == "[]" || masked.contains("(sealed)") || masked.contains(")delaes("), "{sql}: {masked}");
+    }
+    let rows = ask_as(&store, "SELECT json_get_int(properties, 'n') FROM resources", &limits(folder.path()), true);
+    assert_eq!(rows.unwrap().cells().unwrap(), [[Some("1".to_owned())]]);
+}
+
+#[test]
 fn findings_are_asked_for_only_by_who_names_them() {
     let folder = tempfile::tempdir().unwrap();
     let store = lived_in(folder.path(), 13, 2);
@@ -471,6 +642,7 @@ fn findings_are_asked_for_only_by_who_names_them() {
                 Err(driftline_sql::error::Told { message: "no baseline".into(), hints: vec!["set one".into()] })
             }),
             moment: Arc::new(|text| Ok(text.parse().unwrap())),
+            masked: false,
         };
         driftline_sql::ask(
             &asked,
@@ -483,7 +655,7 @@ fn findings_are_asked_for_only_by_who_names_them() {
     };
     assert!(asked("SELECT * FROM versions").is_ok());
     let error = asked("SELECT * FROM findings").unwrap_err();
-    assert_eq!((error.to_string(), error.hints()), ("no baseline".to_owned(), vec!["set one".to_owned()]));
+    assert_eq!((error.to_string(), error.hints(FLAGS)), ("no baseline".to_owned(), vec!["set one".to_owned()]));
     assert_eq!(ask(&store, "SELECT id, kind FROM findings ORDER BY id")[1][0].as_deref(), Some("b"));
 }
 

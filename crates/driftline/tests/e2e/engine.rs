@@ -28,7 +28,11 @@ struct Cluster {
 
 /// Starts a node and waits for the line by which it says that it is there.
 fn node(sandbox: &Sandbox, arguments: &[&str], begins: &str) -> (Node, String) {
-    let mut child = sandbox.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // What a node that is killed leaves behind goes with the sandbox.
+    std::fs::create_dir_all(sandbox.path("tmp")).unwrap();
+    let mut command = sandbox.command(arguments);
+    command.env("TMPDIR", sandbox.path("tmp"));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let stderr = child.stderr.take().unwrap();
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -133,14 +137,15 @@ fn a_cluster_answers_as_this_machine_does() {
         let there = cluster.run(&sandbox, &["query", "-o", "csv", sql]).succeeded();
         assert_eq!(there.out, here.out, "{sql}");
     }
-    for name in ["drift-by-tag", "flapping", "mean-time-in-drift", "topology-degrees", "account-comparison"] {
-        let arguments = ["query", "-o", "csv", name, "--param"];
+    for name in ["drift-by-tag", "flapping", "topology-degrees", "account-comparison"] {
         let here = sandbox.run(["query", "-o", "csv", name]).succeeded();
-        let there = cluster.run(&sandbox, &arguments[..4]).succeeded();
-        if name != "mean-time-in-drift" {
-            assert_eq!(there.out, here.out, "{name}");
-        }
+        assert_eq!(cluster.run(&sandbox, &["query", "-o", "csv", name]).succeeded().out, here.out, "{name}");
     }
+    // How long things have been different goes by the time that it is.
+    let timed = ["query", "-o", "csv", "mean-time-in-drift", "--param", "now=2030-01-01T00:00:00Z"];
+    let here = sandbox.run(timed).succeeded();
+    assert!(here.out.lines().count() > 1, "{}", here.out);
+    assert_eq!(cluster.run(&sandbox, &timed).succeeded().out, here.out);
     // Versions that share a file, of which some are asked for.
     let packed = crate::engines::packed();
     for points in [&[][..], &["--between", "v4", "v17"], &["--between", "v17", "v31"]] {
@@ -154,6 +159,68 @@ fn a_cluster_answers_as_this_machine_does() {
     // What is refused here is refused there.
     cluster.run(&sandbox, &["query", "SELECT * FROM resource"]).refused(&["no view `resource`"]);
     cluster.run(&sandbox, &["query", "COPY (SELECT 1) TO '/tmp/x.csv'"]).refused(&["only questions can be asked"]);
+    // What goes wrong there is said in words, and not by the names of types; the cluster itself is there.
+    for (sql, words) in [
+        ("SELECT version / (version - version) AS x FROM history", "divide by zero"),
+        ("SELECT CAST(id AS BIGINT) AS x FROM history", "cast string"),
+        ("SELECT array_length(range(0, 2000000000 + version)) AS n FROM history", "an executor needs more memory"),
+    ] {
+        let ran = cluster.run(&sandbox, &["query", sql]);
+        let said = ran.err.to_lowercase();
+        assert!(said.contains(words), "{sql}: {}", ran.err);
+        for odd in ["error(", "engine scheduler", "job "] {
+            assert!(!said.contains(odd), "{odd} in {}", ran.err);
+        }
+        ran.refused(&["could not do it"]);
+    }
+    cluster
+        .run(&sandbox, &["query", "SELECT count(*) FROM generate_series(1, 10)"])
+        .refused(&["rows that a function makes", "without --engine"]);
+    // What is told of views is told by who asks.
+    for sql in ["SHOW TABLES", "DESCRIBE changes"] {
+        let here = sandbox.run(["query", "-o", "csv", sql]).succeeded();
+        assert_eq!(
+            cluster.run(&sandbox, &["query", "-o", "csv", sql]).succeeded().out.lines().count(),
+            here.out.lines().count()
+        );
+    }
+}
+
+/// A question that never ends on its own. The executors have it all to themselves.
+const ENDLESS: &str = "SELECT count(*) AS n FROM history a, history b, history c, history d WHERE a.id < b.id AND c.id < d.id \
+     AND a.id <> d.id";
+
+#[test]
+fn what_nobody_waits_for_any_more_ends_on_the_cluster_too() {
+    let sandbox = Sandbox::with_demo();
+    let cluster = Cluster::start(&sandbox);
+    // Whoever asks next is answered, although its own time is short of what the first one would take.
+    let next = |after: &str| {
+        let ran = cluster.run(&sandbox, &["query", "-o", "csv", "SELECT count(*) AS n FROM versions"]);
+        assert_eq!(ran.code, 0, "{after}: {}", ran.err);
+    };
+    next("nothing");
+    cluster.run(&sandbox, &["query", ENDLESS, "--timeout", "3s"]).refused(&["not done within 3 s", "--timeout"]);
+    next("a time that was up");
+    let ask = || {
+        let mut command = sandbox.command(["query", ENDLESS, "--timeout", "20s", "--engine", &cluster.address]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        child
+    };
+    let end = |child: &Child, signal: &str| {
+        let killed = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    };
+    let child = ask();
+    end(&child, "-INT");
+    ran(&child.wait_with_output().unwrap()).exited(130);
+    next("an interruption");
+    // One that cannot take anything back is waited for as long as it would have waited.
+    let child = ask();
+    end(&child, "-KILL");
+    child.wait_with_output().unwrap();
+    next("a sudden death");
 }
 
 #[test]
@@ -189,7 +256,8 @@ fn drift_of_a_larger_estate_is_the_same_byte_for_byte_even_when_an_executor_dies
     let answer = ran(&asking.wait_with_output().unwrap());
     match answer.code {
         0 => assert_eq!(without_time(&answer.out), without_time(&here.out)),
-        _ => drop(answer.refused(&[])),
+        _ if answer.err.contains("not done within 30 s") => drop(answer.refused(&["--engine-timeout"])),
+        _ => drop(answer.refused(&["the cluster at", "could not do it"])),
     }
     // With the one that is left, sooner or later, everything is there again.
     let mut last = None;
@@ -221,10 +289,25 @@ fn a_cluster_that_is_away_is_said_to_be_and_so_is_one_without_executors() {
     sandbox.run(["query", "SELECT 1", "--engine", &away]).refused(&["cannot be reached", "driftline engine scheduler"]);
     sandbox.run(["drift", "--engine", &away]).refused(&["cannot be reached", "without --engine"]);
     sandbox.run(["engine", "executor", "--scheduler", &away]).refused(&["cannot be reached"]);
+    let executor = ["engine", "executor", "--scheduler", &away, "--memory", "0"];
+    sandbox.run(executor).refused(&["--memory is too little", "16MiB"]);
+    // What the environment names is for questions that can be asked there.
+    let named = [("DRIFTLINE_ENGINE", away.as_str())];
+    sandbox.run_with(&named, ["drift", "--print-sql", "duckdb"]).succeeded().prints(&["WITH"]);
+    sandbox.run_with(&named, ["drift", "--exit-zero", "--across", "adopt/demo", "inventory/demo"]).succeeded();
+    for beside in [&["--print-sql", "duckdb"][..], &["--across", "adopt/demo", "inventory/demo"]] {
+        let arguments = [&["drift", "--engine", &away], beside].concat();
+        sandbox.run(&arguments).refused(&["--engine cannot be used with", beside[0]]);
+    }
     sandbox.run(["query", "SELECT 1", "--engine", "spark://x"]).refused(&["not an engine", "ballista://host:50050"]);
     let (_scheduler, line) = node(&sandbox, &["engine", "scheduler", "--bind", "127.0.0.1:0"], "scheduler:");
     let address = line.rsplit(' ').next().unwrap();
     sandbox
         .run(["query", "SELECT count(*) FROM history", "--engine", address, "--timeout", "5s"])
-        .refused(&["not done within 5 s"]);
+        .refused(&["not done within 5 s", "--timeout"]);
+    // All sources together have that long, and the flag is the one that there is.
+    let drift = ["drift", "--engine", address, "--engine-timeout", "4s"];
+    let ran = sandbox.run(drift).refused(&["not done within 4 s", "--engine-timeout"]);
+    assert!(!ran.err.contains("--timeout,") && !ran.err.contains("--memory"), "{}", ran.err);
+    sandbox.run(["drift", "--engine", address, "--engine-timeout", "0s"]).refused(&["--engine-timeout leaves no time"]);
 }

@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{PROGRAM, Sandbox, files, observation, observation_of, skip, thing, thing_at, variable};
+use crate::support::{
+    PROGRAM, Sandbox, copy_folder, files, observation, observation_of, skip, thing, thing_at, variable,
+};
 use crate::trail::{event, file};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/engines.py");
@@ -244,7 +246,11 @@ fn spark_finds_the_same_drift_and_has_the_same_views() {
     let viewed = viewed();
     // One session for all: what is asked of views comes last.
     let mut questions: Vec<Json> = asked.iter().map(|one| one.question(SPARK)).collect();
-    questions.push(views_of(&viewed));
+    let odd = viewed.path("it's another");
+    copy_folder(&viewed.store(), &odd);
+    let mut views = views_of(&viewed);
+    views["store"] = json!(odd);
+    questions.push(views);
     let Some(mut answers) = ask(SPARK, &questions) else { return };
     assert_views(&viewed, &answers.pop().unwrap());
     for (one, answer) in asked.iter().zip(answers) {
@@ -420,6 +426,32 @@ fn assert_resources(answer: &Json) {
     let mut at: BTreeSet<String> = (0..10).filter(|n| n % 4 != 1).map(|n| format!("test it's {n}")).collect();
     at.extend(["other x", "other y"].map(str::to_owned));
     assert_eq!(keys(&answer["at"]), at);
+}
+
+/// Versions that were taken in another order than they were told: the second change is the older one.
+fn out_of_order() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for (at, n) in [(0, 1), (120, 2), (60, 3)] {
+        let file = sandbox.write("o.json", observation(at, &[thing("a", json!({"n": n}))]).to_string());
+        sandbox.run(["observe", "file", file.to_str().unwrap(), "--allow-older"]).succeeded();
+        if at == 0 {
+            sandbox.run(["baseline", "set"]).succeeded();
+        }
+    }
+    sandbox
+}
+
+#[test]
+fn the_order_of_versions_holds_where_that_of_times_is_another() {
+    let sandbox = out_of_order();
+    let since = sandbox.drift([])["resources"][0]["firstSeen"].clone();
+    assert_eq!(since, crate::support::minute(120));
+    let asked = [Asked { sandbox: &sandbox, points: &[] }];
+    assert_same(DUCKDB, &asked);
+    assert_same(DATAFUSION, &asked);
+    let Some(answers) = ask(DUCKDB, &[views_of(&sandbox)]) else { return };
+    let changed = moment(&answers[0]["resources"][0]["changed_at"]);
+    assert_eq!(changed, crate::support::minute(60).parse().ok());
 }
 
 #[test]

@@ -34,7 +34,8 @@ fn asked(sandbox: &Sandbox, mode: &str, calls: &Json) -> Option<Json> {
 #[test]
 fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
     let sandbox = Sandbox::with_demo();
-    let calls = json!([
+    #[cfg_attr(not(feature = "sql"), expect(unused_mut, reason = "there is one tool more with SQL"))]
+    let mut calls = json!([
         ["drift", {}],
         ["drift", {"min_severity": "high", "limit": 1}],
         ["drift", {"status": ["not_checked"], "limit": 3, "type": "AWS::KMS::*"}],
@@ -48,6 +49,10 @@ fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
         ["topology", {"network": true}],
         ["sources", {}],
     ]);
+    #[cfg(feature = "sql")]
+    calls.as_array_mut().unwrap().push(
+        json!(["query", {"sql": "SELECT id, status FROM findings WHERE status = 'drifted' ORDER BY id", "limit": 2}]),
+    );
     for mode in ["legacy", "auto"] {
         let Some(told) = asked(&sandbox, mode, &calls) else { return };
         assert_eq!(told["server"]["name"], "driftline");
@@ -73,6 +78,12 @@ fn the_official_client_can_ask_every_tool_and_its_answers_fit_their_schemas() {
         let content = |at: usize| &answers[at]["structuredContent"];
         assert_eq!((&content(0)["total"], &content(0)["resources"][0]["canonicalId"]), (&json!(5), &json!(GROUP)));
         assert_eq!(content(1)["total"], 1);
+        #[cfg(feature = "sql")]
+        {
+            let answer = content(12);
+            assert_eq!((answer["rows"].as_array().unwrap().len(), &answer["cut"]), (2, &json!(true)), "{answer}");
+            assert_eq!(answer["rows"][0], json!({"id": GROUP, "status": "drifted"}), "{answer}");
+        }
         assert!(content(2)["total"].as_u64().unwrap() > 3 && content(2)["nextCursor"].is_string(), "{}", content(2));
         assert_eq!(content(3)["resources"][0]["changes"][0]["path"], "/timeout");
         assert_eq!(content(4)["resources"][0]["changes"][0]["path"], "/ingressRuleCount");
@@ -177,6 +188,57 @@ fn a_secret_is_sealed_and_its_digest_not_told() {
         let answer = talk.call(tool, &arguments).to_string();
         assert!(answer.contains("(sealed)") && !answer.contains("$sealed"), "{tool}: {answer}");
     }
+    #[cfg(feature = "sql")]
+    assert_no_digest(&sandbox, &mut talk);
+    talk.end();
+}
+
+/// Whatever SQL makes of a sealed value, its digest is not in it.
+#[cfg(feature = "sql")]
+fn assert_no_digest(sandbox: &Sandbox, talk: &mut Talk) {
+    let digest = sandbox.json([
+        "query",
+        "SELECT json_get_str(properties, 'environment', 'variables', 'KEY', '$sealed') AS x FROM resources",
+    ]);
+    let digest = digest["rows"][0]["x"].as_str().unwrap().to_owned();
+    assert!(digest.len() > 16, "{digest}");
+    for sql in [
+        "SELECT json_get_str(properties, 'environment', 'variables', 'KEY', '$sealed') AS x, 'p' || properties AS z \
+         FROM resources",
+        "SELECT 'p' || before AS b, 'p' || after AS a, 'p' || changes AS c FROM changes",
+        "SELECT 'p' || coalesce(after, '') AS a, 'p' || coalesce(changes, '') AS c FROM history",
+        "SELECT 'p' || changes AS c FROM findings",
+        "SELECT 'p' || properties AS p FROM resources_at('test', 2)",
+    ] {
+        let answer = talk.call("query", &json!({"sql": sql})).to_string();
+        assert!(answer.contains("(sealed)") && !answer.contains(&digest), "{sql}: {answer}");
+        assert!(!answer.contains("$sealed"), "{sql}: {answer}");
+    }
+}
+
+/// An agent may ask anything; the next one is answered all the same.
+#[cfg(feature = "sql")]
+#[test]
+fn whatever_is_asked_in_sql_the_next_question_is_answered() {
+    let sandbox = Sandbox::with_demo();
+    let mut talk = Talk::start(&sandbox);
+    for (sql, words) in [
+        (format!("SELECT {}", vec!["1"; 30_000].join("+")), "too large to be planned"),
+        (format!("SELECT '{}'", "x".repeat(2 << 20)), "longer than 1 mib"),
+        ("SELECT array_length(range(0, 600000000))".to_owned(), "more than 512 mib of memory"),
+        ("DROP TABLE history".to_owned(), "only questions"),
+        ("SELECT 1/0".to_owned(), "zero"),
+    ] {
+        let answer = talk.call("query", &json!({"sql": sql}));
+        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(answer["isError"] == true && text.to_lowercase().contains(words), "{words}: {answer}");
+        // There are no flags where there is no command line.
+        assert!(!text.contains("--"), "{text}");
+    }
+    let explained = talk.call("query", &json!({"sql": "EXPLAIN SELECT id FROM resources", "limit": 5}));
+    assert!(explained["structuredContent"]["rows"][0]["plan"].is_string(), "{explained}");
+    let answer = talk.call("query", &json!({"sql": "SELECT count(*) AS n FROM resources"}));
+    assert!(answer["structuredContent"]["rows"][0]["n"].as_u64().unwrap() > 100, "{answer}");
     talk.end();
 }
 

@@ -178,5 +178,6 @@ fn queries_are_listed_shown_and_added_to() {
     sandbox.write("queries/mine.sql", "-- title: Mine\n-- tells: How many.\nSELECT count(*) AS n FROM resources");
     assert_eq!(rows(&sandbox, &["mine"]), lists(json!([[4]])));
     sandbox.write("queries/bad.sql", "SELECT 1");
-    sandbox.run(["query", "mine"]).refused(&["bad.sql", "-- title"]);
+    sandbox.run(["query", "bad"]).refused(&["bad.sql", "-- title"]);
+    assert_eq!(rows(&sandbox, &["mine"]), lists(json!([[4]])));
 }

@@ -14,7 +14,8 @@ fn a_build_without_sql_says_how_to_get_it() {
     let sandbox = Sandbox::new();
     sandbox.run(["query", "SELECT 1"]).refused(&["built without SQL", "--features sql", "docs/store.md"]);
     sandbox.run(["engine", "scheduler"]).refused(&["built without Ballista", "--features ballista"]);
-    sandbox.run(["drift", "--engine", "ballista://127.0.0.1:1"]).refused(&[]);
+    let engine = ["drift", "--engine", "ballista://127.0.0.1:1"];
+    Sandbox::with_demo().run(engine).refused(&["built without Ballista", "without --engine this machine answers"]);
 }
 
 #[cfg(feature = "sql")]
@@ -108,6 +109,10 @@ fn sql_comes_as_an_argument_from_a_file_or_from_standard_input() {
     sandbox.run(["query", "SELECT 1", "--param", "x"]).refused(&["`x` is not a parameter", "--param days=30"]);
     sandbox.run(["query", "flaping"]).refused(&["no query `flaping`", "did you mean `flapping`?", "--list"]);
     sandbox.run(["query", "SELECT 1", "--memory", "1k"]).refused(&["too little", "16MiB"]);
+    sandbox
+        .run(["query", "SELECT * FROM resources_at('dns/demo', 99)"])
+        .refused(&["has no version 99", "FROM versions WHERE stream = 'dns/demo'"]);
+    sandbox.run(["query", "SELECT * FROM resources_at('dns/demo', 2.9)"]).refused(&["a stream and its version"]);
     sandbox.run(["query", "SELECT 1", "--timeout", "soon"]).refused(&["--timeout", "not a length of time"]);
     sandbox.run(["query", "SELECT * FROM resource"]).refused(&[
         "no view `resource`",
@@ -116,6 +121,89 @@ fn sql_comes_as_an_argument_from_a_file_or_from_standard_input() {
     ]);
     sandbox.run(["query", "DROP TABLE history"]).refused(&["only questions can be asked"]);
     Sandbox::new().run(["query", "SELECT 1"]).refused(&["there is no store"]);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_query_that_is_too_long_is_refused_and_never_cut() {
+    let sandbox = Sandbox::with_demo();
+    let long = format!("SELECT 1 AS n --{}\n UNION ALL SELECT 2", "x".repeat(1 << 20));
+    let file = sandbox.write("long.sql", &long);
+    for ran in [
+        sandbox.feed(long.as_bytes(), ["query", "-o", "csv", "-"]),
+        sandbox.feed(long.as_bytes(), ["query", "-o", "csv", "-f", "-"]),
+        sandbox.run(["query", "-o", "csv", "-f", file.to_str().unwrap()]),
+    ] {
+        ran.refused(&["is longer than 1 MiB"]);
+    }
+    let just = format!("SELECT 1 AS n --{}\n UNION ALL SELECT 2 ORDER BY n", "x".repeat((1 << 20) - 60));
+    assert_eq!(sandbox.feed(just.as_bytes(), ["query", "-o", "csv", "-"]).succeeded().out, "n\n1\n2\n");
+    let deep = format!("SELECT {} AS n", vec!["1"; 30_000].join("+"));
+    sandbox.feed(deep.as_bytes(), ["query", "-"]).refused(&["too large to be planned", "1000 steps down", "hint: "]);
+}
+
+/// Values of JSON, maps, lists and what is no number: each form has them, or nothing is printed.
+#[cfg(feature = "sql")]
+#[test]
+fn an_answer_is_printed_whole_whatever_is_in_it() {
+    let sandbox = Sandbox::new();
+    sandbox.observe_things(0, &[thing("a", json!({"tags": {"team": "x"}, "n": 1}))]);
+    let sql = "SELECT properties->'tags' AS tags, json_get(properties, 'n') AS n, map([1],[2]) AS m, [1, 2] AS list, \
+               CAST('NaN' AS DOUBLE) AS nan FROM resources";
+    let row = json!({"tags": r#"{"team":"x"}"#, "n": "1", "m": {"1": 2}, "list": [1, 2], "nan": "NaN"});
+    assert_eq!(sandbox.json(["query", sql])["rows"][0], row);
+    let line = sandbox.run(["query", sql, "-o", "ndjson"]).succeeded();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&line.out).unwrap(), row);
+    let csv = sandbox.run(["query", sql, "-o", "csv"]).succeeded();
+    assert_eq!(csv.out, "tags,n,m,list,nan\n\"{\"\"team\"\":\"\"x\"\"}\",1,\"{\"\"1\"\":2}\",\"[1,2]\",NaN\n");
+    sandbox.run(["query", sql, "-o", "parquet=a.parquet"]).succeeded();
+    assert!(std::fs::read(sandbox.path("a.parquet")).unwrap().starts_with(b"PAR1"));
+    sandbox.run(["query", sql]).succeeded().prints(&[r#"{"team":"x"}"#]);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_value_given_by_name_never_becomes_sql() {
+    let sandbox = Sandbox::with_demo();
+    let given = "a= || (SELECT count(*) FROM versions) || ";
+    for (sql, told) in [
+        (r"SELECT E'\'' || ' $a ' AS x", "x\n' $a \n"),
+        ("SELECT /* /* */ $a */ 'x' AS x", "x\nx\n"),
+        ("SELECT $$ $a $$ AS x", "x\n $a \n"),
+        ("SELECT '[' || $a || ']' AS x", "x\n[ || (SELECT count(*) FROM versions) || ]\n"),
+    ] {
+        let ran = sandbox.run(["query", "-o", "csv", sql, "--param", given]);
+        match sql.contains("|| $a") {
+            true => assert_eq!(ran.succeeded().out, told),
+            // It is nowhere asked for.
+            false => drop(ran.refused(&["has no parameter `a`"])),
+        }
+        if !sql.contains("|| $a") {
+            assert_eq!(sandbox.run(["query", "-o", "csv", sql]).succeeded().out, told);
+        }
+    }
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_bad_file_among_named_queries_is_told_where_it_is_asked_for() {
+    let sandbox = Sandbox::with_demo();
+    sandbox.write("driftline.toml", "[query]\nfolder = \"queries\"\n");
+    std::fs::create_dir(sandbox.path("queries")).unwrap();
+    sandbox.write("queries/mine.sql", "-- title: Mine\nSELECT 1 AS n");
+    sandbox.write("queries/broken.sql", "SELECT 1 AS n");
+    sandbox.write("queries/flapping.sql", "SELECT 1 AS n");
+    for asked in ["SELECT 1 AS n", "mine"] {
+        let ran = sandbox.run(["query", "-o", "csv", asked]).succeeded();
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("n\n1\n", ""), "{asked}");
+    }
+    // Not even one that ships stands in for a file of its name.
+    for asked in ["broken", "flapping"] {
+        sandbox.run(["query", asked]).refused(&[&format!("{asked}.sql"), "-- title", "docs/query.md"]);
+    }
+    let listed = sandbox.run(["query", "--list"]).succeeded();
+    assert!(listed.out.contains("mine") && listed.out.contains("stale-sources"), "{}", listed.out);
+    assert!(listed.err.contains("broken.sql") && listed.err.contains("flapping.sql"), "{}", listed.err);
 }
 
 #[cfg(feature = "sql")]

@@ -147,9 +147,11 @@ class Case:
 
     def observe(self, source, scope, state, keys, basis):
         self.minute += 1
+        # Now and then one that was taken before what is known already.
+        at = self.rng.randrange(1, self.minute + 1) if self.rng.random() < 0.2 else self.minute
         header = {
             "schema": "driftline.observation/v1", "source": source, "coverage": coverage(self.rng, keys),
-            "takenAt": f"2026-01-01T{self.minute // 60:02}:{self.minute % 60:02}:00.123456Z",
+            "takenAt": f"2026-01-01T{at // 60:02}:{at % 60:02}:00.123456Z",
             "resources": [
                 {"canonicalId": name, "resourceType": kind, "place": place, "snapshot": state[kind, place, name]}
                 for kind, place, name in keys if (kind, place, name) in state and self.rng.random() < 0.93
@@ -162,7 +164,7 @@ class Case:
         path = os.path.join(self.folder, "observation.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(header, file)
-        self.run("observe", "file", path, check=False)
+        self.run("observe", "file", path, "--allow-older", check=False)
 
     def make(self):
         rng = self.rng
