@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use driftline_core::StreamId;
 use driftline_sql::cluster::net::fold;
@@ -59,6 +60,14 @@ fn opener() -> Opener {
 /// By which flags of `drift` more is allowed to a cluster.
 const FLAGS: Allowing = Allowing { time: Some("--engine-timeout"), memory: None, spill: None, files: true };
 
+/// What is left for the next source, when so much time is gone.
+fn left(limits: &Limits, gone: Duration) -> Result<Limits, SqlError> {
+    match limits.time.saturating_sub(gone) {
+        Duration::ZERO => Err(SqlError::Time(limits.time)),
+        time => Ok(Limits { time, ..limits.clone() }),
+    }
+}
+
 /// The drift that this program would find itself. A cluster puts change files together; everything is judged here.
 pub(crate) fn drift(
     settings: &Settings,
@@ -83,12 +92,9 @@ pub(crate) fn drift(
     for pair in &question.pairs {
         let Some(expected) = pair.expected else { continue };
         let (from, to) = (expected.min(pair.live), expected.max(pair.live));
-        let left = Limits { time: limits.time.saturating_sub(begun.elapsed()), ..limits.clone() };
         let versions = (&pair.stream, from, to);
-        let rows = match left.time.is_zero() {
-            true => Err(SqlError::Time(limits.time)),
-            false => fold(&place, store.catalog(), opener.clone(), versions, &address, &left, &watch.stop),
-        };
+        let rows = left(&limits, begun.elapsed())
+            .and_then(|left| fold(&place, store.catalog(), opener.clone(), versions, &address, &left, &watch.stop));
         let rows = rows.map_err(|error| match error {
             SqlError::Interrupted => leave(watch.heard()),
             SqlError::Time(_) => query::told(&SqlError::Time(limits.time), FLAGS),
@@ -102,4 +108,21 @@ pub(crate) fn drift(
         rows.ok_or_else(|| StoreError::NoSuchVersion { stream: stream.clone(), version: to })
     };
     Ok(store.drift_by(question, &settings.rules.book, &folded)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sources_together_have_one_time() {
+        let time = Duration::from_secs(10);
+        let limits = Limits { time, memory: 1, spill: 0, folder: std::path::PathBuf::new(), rows: None };
+        let of = |seconds| left(&limits, Duration::from_secs(seconds)).map(|left| left.time);
+        assert!(matches!(of(0), Ok(left) if left == time));
+        assert!(matches!(of(7), Ok(left) if left == Duration::from_secs(3)));
+        for gone in [10, 11] {
+            assert!(matches!(of(gone), Err(SqlError::Time(whole)) if whole == time));
+        }
+    }
 }
