@@ -76,7 +76,10 @@ pub(crate) enum EngineCommand {
 }
 
 /// `1GiB`, `512MiB`, `64KiB`, `2G`, or bytes.
-#[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "sizes are only read where they are kept to"))]
+#[cfg_attr(
+    all(not(feature = "sql"), not(test)),
+    expect(dead_code, reason = "sizes are only read where they are kept to")
+)]
 pub(crate) fn parse_size(text: &str) -> CommandResult<u64> {
     let wrong = || CommandError::new(format!("`{text}` is not a size")).hint("write it like 512MiB, 1GiB or 64KiB");
     let split = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());

@@ -47,10 +47,14 @@ pub(crate) async fn take_back(address: &str, plan: &dyn ExecutionPlan) {
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         };
-        let Ok(mut scheduler) = SchedulerGrpcClient::connect(format!("http://{address}")).await else { return };
-        let _ = scheduler.cancel_job(CancelJobParams { job_id: job.to_string() }).await;
+        cancel(address, &job).await;
     };
     let _ = tokio::time::timeout(PATIENCE, told).await;
+}
+
+async fn cancel(address: &str, job: &JobId) {
+    let Ok(mut scheduler) = SchedulerGrpcClient::connect(format!("http://{address}")).await else { return };
+    let _ = scheduler.cancel_job(CancelJobParams { job_id: job.to_string() }).await;
 }
 
 fn job_of(plan: &dyn ExecutionPlan) -> Option<JobId> {
@@ -148,7 +152,12 @@ impl Stage {
         };
         match self.seconds {
             0 => looked.await,
-            seconds => drop(tokio::time::timeout(Duration::from_secs(seconds), looked).await),
+            seconds => {
+                if tokio::time::timeout(Duration::from_secs(seconds), looked).await.is_err() {
+                    // Who asked has died without a word. Nobody is to try this again, nor begin its other parts.
+                    let _ = tokio::time::timeout(PATIENCE, cancel(&self.scheduler, &self.job)).await;
+                }
+            }
         }
     }
 }
