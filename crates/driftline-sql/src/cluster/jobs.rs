@@ -1,6 +1,7 @@
 //! The end of work that nobody waits for any more. Who asks takes a job back; an executor looks whether the job it
 //! works on is still wanted, because nobody can call an executor that asks for work by itself.
 
+use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngin
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::config::ConfigExtension;
+use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, replace_children_if_necessary};
@@ -62,16 +63,49 @@ fn job_of(plan: &dyn ExecutionPlan) -> Option<JobId> {
     here.or_else(|| plan.children().into_iter().find_map(|child| job_of(child.as_ref())))
 }
 
-datafusion::common::extensions_options! {
-    /// What goes with a question to every node.
-    pub(super) struct Wanted {
-        /// How many seconds the answer is waited for; nothing is if it is 0.
-        pub seconds: u64, default = 0
-    }
+/// What goes with a question to every node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// How many seconds the answer is waited for; nothing is if it is 0.
+    pub seconds: u64,
 }
 
 impl ConfigExtension for Wanted {
     const PREFIX: &'static str = "driftline";
+}
+
+const SECONDS: &str = "seconds";
+
+/// Written out, because the macro for it tells entries without their prefix, and then no other node knows them.
+impl ExtensionOptions for Wanted {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let unknown = || DataFusionError::Configuration(format!("`{key}` cannot be `{value}`"));
+        match key {
+            SECONDS => self.seconds = value.parse().map_err(|_| unknown())?,
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        vec![ConfigEntry {
+            key: format!("{}.{SECONDS}", Self::PREFIX),
+            value: Some(self.seconds.to_string()),
+            description: "how many seconds the answer is waited for",
+        }]
+    }
 }
 
 /// Ballista's own engine, with an eye on whether its work is still wanted.
@@ -274,5 +308,20 @@ impl Stream for Seen {
 impl RecordBatchStream for Seen {
     fn schema(&self) -> SchemaRef {
         self.rows.schema()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ballista_core::extension::SessionConfigHelperExt;
+
+    use super::*;
+
+    #[test]
+    fn every_node_knows_how_long_an_answer_is_waited_for() {
+        let asked = SessionConfig::new().with_option_extension(Wanted { seconds: 25 });
+        let there = SessionConfig::new().with_option_extension(Wanted::default());
+        let there = there.update_from_key_value_pair(&asked.to_key_value_pairs());
+        assert_eq!(there.options().extensions.get::<Wanted>().map(|wanted| wanted.seconds), Some(25));
     }
 }
