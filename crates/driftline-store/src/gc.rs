@@ -218,7 +218,8 @@ impl Store {
             }
         };
         let before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
-        let released = self.released_since(before)?;
+        // Without grace nobody is waited for, not even who came a moment ago.
+        let released = if grace.is_positive() { self.released_since(before)? } else { BTreeSet::new() };
         let (mut gone, mut unnamed) = (Vec::new(), Vec::new());
         for folder in [SEGMENTS, COVERAGE, VIEWS, PROBES] {
             for listed in self.location.list(folder)? {
