@@ -194,10 +194,9 @@ const ENDLESS: &str = "SELECT count(*) AS n FROM history a, history b, history c
 fn what_nobody_waits_for_any_more_ends_on_the_cluster_too() {
     let sandbox = Sandbox::with_demo();
     let cluster = Cluster::start(&sandbox);
-    // Whoever asks next is answered. The first one would never end.
+    // Whoever asks next is answered, although its own time is short of what the first one would take.
     let next = |after: &str| {
-        let count = "SELECT count(*) AS n FROM versions";
-        let ran = cluster.run(&sandbox, &["query", "-o", "csv", count, "--timeout", "5m"]);
+        let ran = cluster.run(&sandbox, &["query", "-o", "csv", "SELECT count(*) AS n FROM versions"]);
         assert_eq!(ran.code, 0, "{after}: {}", ran.err);
     };
     next("nothing");
